@@ -5,6 +5,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -149,6 +150,9 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	if err != nil {
 		return r, err
 	}
+	if err := p.sharded(ctx); err != nil {
+		return r, err
+	}
 	if !p.Write {
 		r.Steps, err = p.expected(ctx, sv)
 		return r, err
@@ -158,6 +162,37 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	}
 	err = p.convert(ctx, &r)
 	return r, err
+}
+
+// sharded returns a usage error if the copy of a sharded collection, which is not complete, is not sharded in the same way.
+func (p *Planned) sharded(ctx context.Context) error {
+	var problems []string
+	for _, st := range p.steps() {
+		if p.state.Of(st.Step).Done {
+			continue // a cutover may have put the copy in its place
+		}
+		why, err := p.unsharded(ctx, st.Step)
+		if err != nil {
+			return &migration.CollectionError{Collection: st.Collection, Err: err}
+		}
+		if why != "" {
+			problems = append(problems, why)
+		}
+	}
+	if len(problems) > 0 {
+		return failure.Usagef("copies would not be sharded as their collections: %s; or accept with accepted: true beside into in the plan that bsonids cutover leaves them out", strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// unsharded returns why the copy that a step makes is not sharded as its collection is, unless the plan accepts it.
+func (p *Planned) unsharded(ctx context.Context, st plan.Step) (why string, err error) {
+	for _, c := range p.plan.Collections {
+		if c.Entry() == st.Entry() {
+			return p.Unsharded(ctx, p.db, c)
+		}
+	}
+	return "", nil
 }
 
 // steps returns all steps in the order of the work.

@@ -246,6 +246,11 @@ func (st *step) copyGone(ctx context.Context) error {
 		return err
 	}
 	st.Warn("%s is not there any more: it is made again", st.of.plan.Namespace(st.Into))
+	if why, err := st.of.unsharded(ctx, st.Step); err != nil {
+		return err
+	} else if why != "" {
+		return failure.Usagef("the copy was dropped, and is to be made again: %s", why)
+	}
 	st.state.CopyGone()
 	return st.state.Save()
 }

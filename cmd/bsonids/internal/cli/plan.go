@@ -212,6 +212,9 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 	for _, n := range notes {
 		o.Warn("%s", n)
 	}
+	if err := o.unsharded(ctx, s, p); err != nil {
+		return err
+	}
 	if name == plan.NewFile {
 		o.Warn("%s is in use: the plan that is up to date is %s; compare it with %s", o.dir, filepath.Join(o.dir, name), plan.PlanFile)
 	}
@@ -259,7 +262,22 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 	if err != nil {
 		return nil, err
 	}
-	return plan.Build(sv, o.to, nil), nil
+	p := plan.Build(sv, o.to, nil)
+	return p, o.unsharded(ctx, s, p)
+}
+
+// unsharded warns of collections that are sharded and whose copies are not.
+func (o *planVerb) unsharded(ctx context.Context, s *migration.Session, p *plan.Plan) error {
+	for _, c := range p.Collections {
+		why, err := s.Unsharded(ctx, s.Client.Database(p.Database), c)
+		if err != nil && !migration.Denied(err) { // apply asks again
+			return err
+		}
+		if why != "" {
+			o.Warn("%s; or accept with accepted: true beside into that bsonids cutover leaves it out", why)
+		}
+	}
+	return nil
 }
 
 // survey reads the collections of a plan, which are those of only and --collection, or all. It samples others.

@@ -12,6 +12,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 const (
@@ -111,7 +112,9 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 		return r.res, err
 	}
 	err = o.Patience.Do(ctx, func() (err error) {
-		r.orphans, err = countsOrphans(ctx, coll.Database())
+		router, err := server.RouterOf(ctx, coll.Database())
+		// The number of matched documents then does not prove that each update matched.
+		r.orphans = router != nil && router.CountsOrphans()
 		return err
 	})
 	if err != nil {
@@ -138,18 +141,6 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 		err = errors.Join(err, r.save())
 	}
 	return r.res, err
-}
-
-// countsOrphans reports whether the server is a router of MongoDB before 6.0 (wire version 17).
-// Such a router sends an update by _id to all shards, which also update orphaned copies of the
-// document. The number of matched documents then does not prove that each update matched.
-func countsOrphans(ctx context.Context, db *mongo.Database) (bool, error) {
-	var is struct {
-		Msg            string
-		MaxWireVersion int32 `bson:"maxWireVersion"`
-	}
-	err := db.RunCommand(ctx, bson.D{{Key: "isMaster", Value: 1}}).Decode(&is)
-	return is.Msg == "isdbgrid" && is.MaxWireVersion < 17, err
 }
 
 // plan returns the batch of a page.

@@ -15,6 +15,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/sharding"
 )
 
 // mayFence detects again what would make the exchange fail: the comparison may have taken hours.
@@ -51,7 +53,7 @@ func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fre
 		}
 	}
 	return e.Do(ctx, func() error {
-		if err := renamable(ctx, e.db, x); err != nil {
+		if err := sharded(ctx, e.db, x); err != nil {
 			return err
 		}
 		missing, err := missingIndexes(ctx, e.db.Collection(x.Name), e.db.Collection(x.New))
@@ -77,31 +79,28 @@ func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fre
 	})
 }
 
-// renamable returns a usage error if the server cannot rename the collections because they are
-// sharded. MongoDB can from version 5.0.
-func renamable(ctx context.Context, db *mongo.Database, x *record.Exchange) error {
-	var hello struct {
-		Msg     string `bson:"msg"`
-		MaxWire int    `bson:"maxWireVersion"`
-	}
-	if err := db.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
+// sharded returns a usage error if the collections are not sharded alike, or if the server cannot rename them because
+// they are sharded.
+func sharded(ctx context.Context, db *mongo.Database, x *record.Exchange) error {
+	old, err := sharding.Of(ctx, db.Collection(x.Name))
+	if err != nil {
 		return err
 	}
-	const version5 = 13
-	if hello.Msg != "isdbgrid" || hello.MaxWire >= version5 {
+	fresh, err := sharding.Of(ctx, db.Collection(x.New))
+	if err != nil {
+		return err
+	}
+	switch {
+	case !sharding.Alike(old, fresh):
+		return failure.Usagef("cannot exchange %s.%s: it is %s, and %s is %s; shard both by the same key", db.Name(), x.Name, old, x.New, fresh)
+	case old == nil:
 		return nil
 	}
-	for _, name := range []string{x.Name, x.New} {
-		n, err := db.Client().Database("config").Collection("collections").CountDocuments(ctx,
-			bson.D{{Key: "_id", Value: db.Name() + "." + name}, {Key: "dropped", Value: bson.D{{Key: "$ne", Value: true}}}})
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			return failure.Usagef("cannot exchange %s.%s: it is sharded, and MongoDB renames sharded collections from version 5.0", db.Name(), name)
-		}
+	router, err := server.RouterOf(ctx, db)
+	if err == nil && router != nil && !router.Renames() {
+		err = failure.Usagef("cannot exchange %s.%s: it is sharded, and MongoDB renames sharded collections from version 5.0", db.Name(), x.Name)
 	}
-	return nil
+	return err
 }
 
 // missingIndexes returns the names of the indexes of old that fresh does not have.

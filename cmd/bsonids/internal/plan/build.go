@@ -28,6 +28,7 @@ func Build(s *survey.Survey, to kinds.Kind, of *Dump) *Plan {
 	if of == nil { // in a dump, all fields are converted at once, those of _id too
 		b.copies(p)
 		b.references(p) // decisions may be other ones now
+		b.sharded(p)
 	}
 	order(p)
 	b.describe(p)

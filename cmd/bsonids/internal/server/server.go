@@ -176,3 +176,32 @@ func WriteLimit(ctx context.Context, client *mongo.Client) int {
 	}
 	return 0
 }
+
+// Router is what a router of a sharded cluster says of itself.
+type Router struct{ wire int32 }
+
+// The wire versions of MongoDB.
+const (
+	wire50 = 13
+	wire60 = 17
+)
+
+// RouterOf returns what the router says that the client is connected to, or nil if it is another server.
+func RouterOf(ctx context.Context, db *mongo.Database) (*Router, error) {
+	var is struct {
+		Msg            string
+		MaxWireVersion int32 `bson:"maxWireVersion"`
+	}
+	err := db.RunCommand(ctx, bson.D{{Key: "isMaster", Value: 1}}, options.RunCmd().SetReadPreference(readpref.Primary())).Decode(&is)
+	if err != nil || is.Msg != "isdbgrid" {
+		return nil, err
+	}
+	return &Router{is.MaxWireVersion}, nil
+}
+
+// Renames reports whether the server can rename a sharded collection: MongoDB from 5.0 on.
+func (r *Router) Renames() bool { return r.wire >= wire50 }
+
+// CountsOrphans reports whether an update by _id also counts copies of the document that are on other shards by
+// mistake: it is sent to all shards by MongoDB before 6.0.
+func (r *Router) CountsOrphans() bool { return r.wire < wire60 }

@@ -21,6 +21,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/sharding"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -57,6 +58,9 @@ type Collection struct {
 	Unexchangeable string
 	// Left is what abandoned migrations have left.
 	Left []record.Left
+	// Sharded is how it is sharded; nil if it is not. Settings are those that listCollections has as options.
+	Sharded  *sharding.Sharded
+	Settings bson.Raw
 }
 
 // Sample is a collection of which a sample was read, for references.
@@ -228,6 +232,10 @@ func (s *surveyor) read(ctx context.Context, spec mongo.CollectionSpecification,
 	}
 	if whole {
 		s.describe(&c, spec)
+		c.Sharded, err = patience.Ask(ctx, s.Patience, func() (*sharding.Sharded, error) { return sharding.Of(ctx, s.db.Collection(spec.Name)) })
+		if err != nil && failure.Explain(err, "").Kind != failure.Denied { // apply asks again, and a server refuses by itself what it cannot do
+			return err
+		}
 		err = s.Patience.Do(ctx, func() (err error) {
 			collector.Earlier, err = earlierOrders(ctx, s.db, spec, f.Text)
 			return err
@@ -265,6 +273,7 @@ func (s *surveyor) describe(c *Collection, spec mongo.CollectionSpecification) {
 			c.Left = append(c.Left, l)
 		}
 	}
+	c.Settings = spec.Options
 	if spec.UUID != nil {
 		c.UUID = hex.EncodeToString(spec.UUID.Data)
 	}

@@ -32,6 +32,9 @@ type Server struct {
 	// Before is called before each command of a client, and says what becomes of it. It may use Client. It
 	// may be nil, and must not be changed while a command is carried out.
 	Before func(name string, command bson.Raw) Fault
+	// Router is the wire version of the router of a sharded cluster that the server says it is; 0 for none. The documents of
+	// config.collections then say which collections are sharded.
+	Router int32
 	// FerretDB is the version of FerretDB that the server says it is; empty for none.
 	FerretDB string
 	// AuthInfo is what the server says of the user of a connection, as connectionStatus with showPrivileges does. Nobody is
@@ -41,6 +44,8 @@ type Server struct {
 	tb testing.TB
 	mu sync.Mutex
 	db map[string]*collection // by database and name
+	// before has the documents of collections as they were before the transaction of a session.
+	before map[string]map[string][]bson.Raw
 }
 
 // Fault is what goes wrong with a command. The zero value is nothing.
@@ -60,9 +65,12 @@ func (f Fault) of(i int) int32 {
 }
 
 type collection struct {
-	uuid    bson.Binary
-	docs    []bson.Raw // in the order of their insertion
+	uuid bson.Binary
+	docs []bson.Raw // in the order of their insertion
+	// kind is "collection" if it is empty. options and indexes are what a server says of it.
+	kind    string
 	options bson.D
+	indexes []bson.Raw
 }
 
 // Start starts a server that ends with the test.
@@ -72,7 +80,7 @@ func Start(tb testing.TB) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, db: make(map[string]*collection)}
+	s := &Server{tb: tb, db: make(map[string]*collection), before: make(map[string]map[string][]bson.Raw)}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -112,6 +120,18 @@ func (s *Server) Put(coll *mongo.Collection, docs ...bson.Raw) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.made(coll.Database().Name() + "." + coll.Name()).docs = slices.Clone(docs)
+}
+
+// Describe sets what the server says of a collection, or of a view, which it makes if there is none: the kind is "collection"
+// or "view". The indexes are others than that on _id.
+func (s *Server) Describe(coll *mongo.Collection, kind string, options bson.D, indexes ...bson.D) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.made(coll.Database().Name() + "." + coll.Name())
+	c.kind, c.options, c.indexes = kind, options, nil
+	for _, i := range indexes {
+		c.indexes = append(c.indexes, marshal(i))
+	}
 }
 
 // Drop drops a collection.
@@ -168,7 +188,7 @@ func (s *Server) serve(conn io.ReadWriter) error {
 		return err
 	}
 	if opcode == opQuery { // the handshake
-		_, err := conn.Write(reply(id, opReply, hello()))
+		_, err := conn.Write(reply(id, opReply, s.hello()))
 		return err
 	}
 	if refused := strict.Message(append(head, body...)); refused != nil {
@@ -205,7 +225,7 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 	ok := bson.D{{Key: "ok", Value: 1.0}}
 	switch name {
 	case "hello", "isMaster":
-		return hello()
+		return s.hello()
 	case "ping", "endSessions", "killCursors":
 	case "buildInfo":
 		return append(bson.D{{Key: "ferretdbVersion", Value: s.FerretDB}}, ok...)
@@ -219,20 +239,19 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		var specs []bson.Raw
 		for ns, c := range s.db {
 			if of, ok := strings.CutPrefix(ns, db+"."); ok {
-				spec := marshal(bson.D{{Key: "name", Value: of}, {Key: "type", Value: "collection"}, {Key: "options", Value: append(bson.D{}, c.options...)},
-					{Key: "info", Value: bson.D{{Key: "uuid", Value: c.uuid}, {Key: "readOnly", Value: false}}}})
+				spec := marshal(c.specification(of))
 				if s.matches(spec, command.Lookup("filter")) {
 					specs = append(specs, spec)
 				}
 			}
 		}
 		return cursor(db+".$cmd.listCollections", specs)
-	case "collMod": // of the validator
+	case "collMod": // of a validator or a view
 		c, is := s.db[ns]
 		if !is {
 			return refused(26, "ns does not exist")
 		}
-		for _, key := range []string{"validator", "validationLevel", "validationAction"} {
+		for _, key := range []string{"validator", "validationLevel", "validationAction", "viewOn", "pipeline"} {
 			if v, err := command.LookupErr(key); err == nil {
 				c.options = set(c.options, []string{key}, bson.RawValue{Type: v.Type, Value: slices.Clone(v.Value)}).(bson.D)
 			}
@@ -247,6 +266,26 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		}
 		s.db[to] = s.db[of]
 		delete(s.db, of)
+	case "count": // of all documents
+		return append(bson.D{{Key: "n", Value: int32(len(s.at(ns).docs))}}, ok...)
+	case "create":
+		if _, there := s.db[ns]; there {
+			return refused(48, "a collection '"+ns+"' already exists")
+		}
+		s.made(ns)
+	case "listIndexes":
+		c, there := s.db[ns]
+		if !there {
+			return refused(26, "ns does not exist: "+ns)
+		}
+		id := marshal(bson.D{{Key: "v", Value: int32(2)}, {Key: "key", Value: bson.D{{Key: "_id", Value: int32(1)}}}, {Key: "name", Value: "_id_"}})
+		return cursor(ns, append([]bson.Raw{id}, c.indexes...))
+	case "collStats":
+		return append(bson.D{{Key: "ns", Value: ns}, {Key: "sharded", Value: s.shardKey(ns) != nil}}, ok...)
+	case "commitTransaction":
+		delete(s.before, session(command))
+	case "abortTransaction":
+		s.rollBack(command)
 	case "find":
 		return cursor(ns, s.find(s.at(ns), command))
 	case "aggregate": // a count of documents
@@ -279,12 +318,21 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		return append(written(n, failed), ok...)
 	case "update":
 		n, failed := 0, bson.A(nil)
-		for i, u := range values(command.Lookup("updates")) {
+		s.begin(command)
+		updates := values(command.Lookup("updates"))
+		for i, u := range updates {
 			if code := fault.of(i); code != 0 {
 				failed = append(failed, writeError(i, code))
 				continue
 			}
+			if code, why := s.refusedByShard(ns, bson.Raw(u.Value), s.before[session(command)] != nil, len(updates)); code != 0 {
+				failed = append(failed, bson.D{{Key: "index", Value: int32(i)}, {Key: "code", Value: code}, {Key: "errmsg", Value: why}})
+				continue
+			}
 			n += s.update(ns, bson.Raw(u.Value))
+		}
+		if failed != nil {
+			s.rollBack(command)
 		}
 		return append(written(n, failed), ok...)
 	case "delete": // of what an _id selects
@@ -306,6 +354,19 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 // refused is the answer of a server that does not carry a command out.
 func refused(code int32, text string) bson.D {
 	return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: text}}
+}
+
+// specification returns what listCollections says of a collection.
+func (c *collection) specification(name string) bson.D {
+	options := c.options
+	if options == nil {
+		options = bson.D{}
+	}
+	if c.kind == "view" {
+		return bson.D{{Key: "name", Value: name}, {Key: "type", Value: c.kind}, {Key: "options", Value: options}, {Key: "info", Value: bson.D{{Key: "readOnly", Value: true}}}}
+	}
+	return bson.D{{Key: "name", Value: name}, {Key: "type", Value: "collection"}, {Key: "options", Value: options},
+		{Key: "info", Value: bson.D{{Key: "uuid", Value: c.uuid}, {Key: "readOnly", Value: false}}}}
 }
 
 // cursor returns an answer with all documents, which need not be valid.

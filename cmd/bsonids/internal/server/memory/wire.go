@@ -63,8 +63,14 @@ func reply(to int32, opcode wiremessage.OpCode, doc any) []byte {
 	return bsoncore.UpdateLength(b, start, int32(len(b)))
 }
 
-func hello() bson.D {
-	return bson.D{{Key: "ismaster", Value: true}, {Key: "isWritablePrimary", Value: true}, {Key: "helloOk", Value: true},
+func (s *Server) hello() bson.D {
+	version := int32(21)
+	var router bson.D
+	if s.Router > 0 {
+		version = s.Router
+		router = bson.D{{Key: "msg", Value: "isdbgrid"}, {Key: "logicalSessionTimeoutMinutes", Value: int32(30)}}
+	}
+	return append(router, bson.D{{Key: "ismaster", Value: true}, {Key: "isWritablePrimary", Value: true}, {Key: "helloOk", Value: true},
 		{Key: "maxBsonObjectSize", Value: int32(16 << 20)}, {Key: "maxMessageSizeBytes", Value: int32(48_000_000)}, {Key: "maxWriteBatchSize", Value: int32(100_000)},
-		{Key: "localTime", Value: time.Now()}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: int32(21)}, {Key: "ok", Value: 1.0}}
+		{Key: "localTime", Value: time.Now()}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: version}, {Key: "ok", Value: 1.0}}...)
 }

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+)
+
+// The documents of config.collections are as MongoDB has them: 4.4 keeps those of dropped collections, 5.0 has a timestamp,
+// and 8.0 has one for a collection that is not sharded, but was moved to another shard.
+func sharded(version, ns string, key bson.D) bson.D {
+	id := bson.Binary{Subtype: 4, Data: make([]byte, 16)}
+	epoch := bson.NewObjectID()
+	switch version {
+	case "4.4":
+		return bson.D{{Key: "_id", Value: ns}, {Key: "lastmodEpoch", Value: epoch}, {Key: "lastmod", Value: bson.DateTime(4294967296)}, {Key: "dropped", Value: false},
+			{Key: "key", Value: key}, {Key: "unique", Value: false}, {Key: "uuid", Value: id}, {Key: "distributionMode", Value: "sharded"}}
+	case "5.0":
+		return bson.D{{Key: "_id", Value: ns}, {Key: "lastmodEpoch", Value: epoch}, {Key: "lastmod", Value: bson.DateTime(1630000000000)},
+			{Key: "timestamp", Value: bson.Timestamp{T: 1630000000, I: 3}}, {Key: "uuid", Value: id}, {Key: "key", Value: key}, {Key: "unique", Value: false}, {Key: "noBalance", Value: false}}
+	}
+	panic(version)
+}
+
+// router puts orders and customers of a Java program into a database of a router, of which orders is sharded by its customer
+// and customers by _id. It returns the server.
+func router(t *testing.T, wire int32, version string) *memory.Server {
+	t.Helper()
+	s := memory.Start(t)
+	s.Router, s.FerretDB = wire, "v1.24.0" // so that nothing is probed that the server does not know
+	db := s.Client.Database("shop")
+	r := rand.New(rand.NewPCG(1, 1))
+	var customers, orders []bson.Raw
+	for i := range 40 {
+		u, err := uuid.NewRandomFromReader(reader{r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := kindstest.Stored(u, "javaLegacy")
+		customers = append(customers, kindstest.Marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "n", Value: int32(i)}}))
+		orders = append(orders, kindstest.Marshal(t, bson.D{{Key: "_id", Value: int32(i)}, {Key: "customer", Value: id}, {Key: "region", Value: fmt.Sprint(i % 3)}, {Key: "n", Value: int32(i)}}))
+	}
+	s.Put(db.Collection("customers"), customers...)
+	s.Put(db.Collection("orders"), orders...)
+	return s
+}
+
+type reader struct{ *rand.Rand }
+
+func (r reader) Read(b []byte) (int, error) { return copy(b, kindstest.Octets(r.Rand)), nil }
+
+// The plan says that a collection is sharded, with the commands that shard its copy. A copy that is not sharded by the same
+// key is not made, unless the plan accepts it.
+func TestShardedCopy(t *testing.T) {
+	key := bson.D{{Key: "region", Value: int32(1)}, {Key: "customer", Value: "hashed"}}
+	for _, version := range []string{"4.4", "5.0"} {
+		t.Run(version, func(t *testing.T) {
+			s := router(t, map[string]int32{"4.4": 9, "5.0": 13}[version], version)
+			config := s.Client.Database("config").Collection("collections")
+			configured := func(names ...string) {
+				docs := []bson.Raw{kindstest.Marshal(t, sharded(version, "shop.other", key))}
+				for _, name := range names {
+					docs = append(docs, kindstest.Marshal(t, sharded(version, "shop."+name, key)))
+				}
+				s.Put(config, docs...)
+			}
+			configured("orders")
+			dir := filepath.Join(t.TempDir(), "shop.d")
+			shard := `createCollection("orders_standard"); sh.shardCollection("shop.orders_standard", {region: 1, customer: "hashed"})`
+			command(t, "plan", dir, "--db", "shop", "--uri", s.URI).want(t, failure.ExitOK, shard)
+			for _, args := range [][]string{{"apply", dir, "--uri", s.URI}, {"apply", dir, "--uri", s.URI, "--write"}} {
+				command(t, args...).want(t, failure.ExitUsage, `"orders" is sharded by {region: 1, customer: "hashed"}`, shard, "accepted: true")
+			}
+			edit(t, dir, "into: \"orders_standard\"", "into: \"orders_standard\"\n    accepted: true")
+			command(t, "apply", dir, "--uri", s.URI).want(t, failure.ExitOK)
+			edit(t, dir, "\n    accepted: true", "")
+			// It is made before, and sharded by another key, or by the same.
+			s.Put(s.Client.Database("shop").Collection("orders_standard"))
+			other := sharded(version, "shop.orders_standard", bson.D{{Key: "_id", Value: "hashed"}})
+			s.Put(config, kindstest.Marshal(t, sharded(version, "shop.orders", key)), kindstest.Marshal(t, other))
+			command(t, "apply", dir, "--uri", s.URI).want(t, failure.ExitUsage, `is sharded by {_id: "hashed"}: drop it`)
+			configured("orders", "orders_standard")
+			command(t, "apply", dir, "--uri", s.URI).want(t, failure.ExitOK)
+			command(t, "apply", dir, "--uri", s.URI, "--retry-for", "0s", "--write").want(t, failure.ExitOK)
+			// The cutover looks before the fence.
+			fenced := false
+			s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+				fenced = fenced || name == "collMod" && command.Lookup("validator").Type != 0
+				return f
+			}
+			for _, more := range [][]string{nil, {"--write"}} {
+				s.Put(config, kindstest.Marshal(t, sharded(version, "shop.orders", key)), kindstest.Marshal(t, other))
+				command(t, append([]string{"cutover", dir, "--uri", s.URI}, more...)...).want(t, failure.ExitUsage,
+					`cannot exchange shop.orders: it is sharded by {region: 1, customer: "hashed"}, and orders_standard is sharded by {_id: "hashed"}`)
+				configured("orders")
+				command(t, append([]string{"cutover", dir, "--uri", s.URI}, more...)...).want(t, failure.ExitUsage, "orders_standard is not sharded")
+			}
+			configured("orders", "orders_standard")
+			if r := command(t, "cutover", dir, "--uri", s.URI); version == "4.4" {
+				r.want(t, failure.ExitUsage, "MongoDB renames sharded collections from version 5.0")
+			} else {
+				r.want(t, failure.ExitOK)
+			}
+			if fenced {
+				t.Error("a collection was fenced")
+			}
+		})
+	}
+}
