@@ -1,6 +1,7 @@
 package bsoncodec
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // A memo makes a value once for each key, and keeps those of other keys.
@@ -69,5 +71,53 @@ func TestInlineInItself(t *testing.T) {
 	settleFields(bson.NewRegistry(), reflect.TypeFor[inlineInItself](), 0)
 	if v := new(typeRules).of(reflect.TypeFor[inlineInItself](), false); v.refused {
 		t.Error("a type without a UUID is refused")
+	}
+}
+
+// A codec of structs has one codec of the driver for each set of options, whatever registries the contexts have: it would
+// otherwise keep one for each.
+func TestStructCodecsByOptions(t *testing.T) {
+	type doc struct {
+		A int `json:"b"`
+	}
+	reg, err := NewRegistryBuilder(uuidrep.Standard).WithoutPlans().Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := reg.LookupEncoder(reflect.TypeFor[doc]())
+	enc := found.(*structEncoder)
+	foundDec, _ := reg.LookupDecoder(reflect.TypeFor[doc]())
+	dec := foundDec.(*structDecoder)
+	for _, withTags := range []bool{false, true} {
+		for range 3 {
+			other := bson.NewRegistry()
+			other.RegisterTypeEncoder(reflect.TypeFor[doc](), enc)
+			other.RegisterTypeDecoder(reflect.TypeFor[doc](), dec)
+			var b bytes.Buffer
+			e := bson.NewEncoder(bson.NewDocumentWriter(&b))
+			e.SetRegistry(other)
+			if withTags {
+				e.UseJSONStructTags()
+			}
+			if err := e.Encode(doc{1}); err != nil {
+				t.Fatal(err)
+			}
+			d := bson.NewDecoder(bson.NewDocumentReader(&b))
+			d.SetRegistry(other)
+			if withTags {
+				d.UseJSONStructTags()
+			}
+			var got doc
+			if err := d.Decode(&got); err != nil || got != (doc{1}) {
+				t.Fatalf("got %v, %v", got, err)
+			}
+		}
+		encoders, decoders := enc.other.kept.Load(), dec.other.kept.Load()
+		switch {
+		case !withTags && (encoders != nil || decoders != nil):
+			t.Error("without options, other codecs are kept than that for no options")
+		case withTags && (encoders == nil || len(*encoders) != 1 || decoders == nil || len(*decoders) != 1):
+			t.Errorf("kept %v and %v", encoders, decoders)
+		}
 	}
 }
