@@ -23,7 +23,7 @@ var ErrForeignRegistry = errors.New("package bsoncodec did not build the registr
 
 // A Setup says what is at work in a client, a database or a collection.
 type Setup struct {
-	// Representation is that in which a uuid.UUID is written. Unspecified means that writing one is an error.
+	// Representation is that in which a uuid.UUID is written. Unspecified means that writing one is an error, unless Text is set.
 	Representation uuidrep.Representation
 
 	// Text is set if a uuid.UUID is written as text, as EncodeAsString of the registry's builder has it. The representation
@@ -65,8 +65,10 @@ var checked = uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
 // differs from its client, so check it, too. The collection of an autoid.Collection and of a mixedrep.Collection is their
 // field Collection.
 //
-// It is [ErrForeignRegistry] if this library did not build the registry, and an error if target is nil, if a codec of the
-// caller's writes a uuid.UUID, or if this version of the driver is not known. Each names the way out.
+// It is [ErrForeignRegistry] if this library did not build the registry, [uuidrep.ErrUnspecified] if writing a uuid.UUID is an
+// error, and an error if target is nil, if a codec of the caller's writes a uuid.UUID, or if this version of the driver is not
+// known. Each names the way out. With ErrUnspecified the Setup has the options, for a program that writes fields of package
+// uuidrep only.
 func Check[T mongo.Client | mongo.Database | mongo.Collection](target *T) (Setup, error) {
 	name, remedy := "client", "make it by clientopt.Connect, or give it the registry of clientopt.Registry"
 	switch any(target).(type) {
@@ -98,7 +100,7 @@ func Check[T mongo.Client | mongo.Database | mongo.Collection](target *T) (Setup
 	}
 	written, err := bsoncodec.MarshalValue(reg, checked)
 	if errors.Is(err, uuidrep.ErrUnspecified) {
-		return s, nil
+		return s, fmt.Errorf("clientopt: the %s cannot write a uuid.UUID: %w", name, err)
 	}
 	if err == nil {
 		if written.Type == bson.TypeString {

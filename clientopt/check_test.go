@@ -62,8 +62,13 @@ func TestCheck(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
 			checkAll(t, client, func(what string, s Setup, err error) {
-				if err != nil || s != (Setup{Representation: r, Options: want}) || s.String() != text {
+				if (err != nil) != (r == uuidrep.Unspecified) || s != (Setup{Representation: r, Options: want}) || s.String() != text {
 					t.Errorf("the %s: got %v, %v, want %s", what, s, err, text)
+				}
+				// The error tells what cannot be done, and how to choose.
+				if err != nil && (!errors.Is(err, uuidrep.ErrUnspecified) || !strings.HasPrefix(err.Error(), "clientopt: the "+what+" cannot write a uuid.UUID") ||
+					!strings.Contains(err.Error(), "uuidRepresentation")) {
+					t.Errorf("the %s: got %v", what, err)
 				}
 			})
 			if i > 0 {

@@ -3,6 +3,7 @@ package clientopt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -10,6 +11,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // A GridFSBucket is the driver's bucket whose uploads encode their metadata with the registry of the bucket's collections.
@@ -30,7 +33,8 @@ type GridFSBucket struct {
 //	bucket, err := clientopt.GridFS(client.Database("app").GridFSBucket())
 //	id, err := bucket.UploadFromStream(ctx, "name", file, options.GridFSUpload().SetMetadata(bson.M{"owner": u}))
 //
-// A nil bucket is an error; the other errors are those of [CollectionCodec].
+// A nil bucket is an error, and it is [ErrForeignRegistry] if this library did not build the registry: uploads would store
+// UUIDs as the driver's own bucket does. The other errors are those of [CollectionCodec].
 func GridFS(bucket *mongo.GridFSBucket) (*GridFSBucket, error) {
 	if bucket == nil {
 		return nil, errors.New("clientopt: the bucket is nil")
@@ -38,6 +42,10 @@ func GridFS(bucket *mongo.GridFSBucket) (*GridFSBucket, error) {
 	reg, _, err := CollectionCodec(bucket.GetFilesCollection())
 	if err != nil {
 		return nil, err
+	}
+	if !driver.IsBuilt(reg) {
+		return nil, fmt.Errorf("clientopt: %w of the bucket, and what it does with UUIDs in metadata is not known: take the bucket from a "+
+			"database of a client of clientopt.Connect, or give the database the registry of clientopt.Registry", ErrForeignRegistry)
 	}
 	return &GridFSBucket{bucket, reg}, nil
 }

@@ -1,6 +1,8 @@
 package clientopt
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -124,5 +126,27 @@ func TestGridFSMistakes(t *testing.T) {
 	}
 	if b, err := GridFS(new(mongo.GridFSBucket)); err == nil || b != nil {
 		t.Errorf("zero: got %v, %v", b, err)
+	}
+	// A client of mongo.Connect, and a database that was given a registry of the driver.
+	foreign, err := mongo.Connect(options.Client().ApplyURI("mongodb://h/?uuidRepresentation=standard"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = foreign.Disconnect(context.Background()) })
+	ours := connect(t, &server{}, "mongodb://h/?uuidRepresentation=standard")
+	reg, err := Registry(uuidrep.JavaLegacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, db := range map[string]*mongo.Database{
+		"mongo.Connect": foreign.Database("d"), "set later": ours.Database("d", options.Database().SetRegistry(bson.NewRegistry())),
+	} {
+		b, err := GridFS(db.GridFSBucket())
+		if !errors.Is(err, ErrForeignRegistry) || b != nil || !strings.Contains(err.Error(), "clientopt.Connect") || strings.Count(err.Error(), "clientopt: ") != 1 {
+			t.Errorf("%s: got %v, %v", name, b, err)
+		}
+	}
+	if _, err := GridFS(foreign.Database("d", options.Database().SetRegistry(reg)).GridFSBucket()); err != nil {
+		t.Errorf("a database with a registry of this library: %v", err)
 	}
 }
