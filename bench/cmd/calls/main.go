@@ -35,19 +35,30 @@ func main() {
 	uri := flag.String("uri", "", "insert and read orders on the server that has this connection string")
 	documents := flag.Int("documents", 100_000, "the number of orders, with -uri")
 	procs := flag.Int("procs", 1, "the GOMAXPROCS of the client")
-	profile := flag.String("cpuprofile", "", "write a profile of the last round to this file")
+	cpu := flag.String("cpuprofile", "", "write a profile of the processor time to this file")
+	allocations := flag.String("memprofile", "", "write a profile of all allocations to this file; the times are of no use then")
 	serve := flag.Bool("serve", false, "be the server")
 	flag.Parse()
-	if err := run(*rounds, *only, *uri, *documents, *procs, *profile, *serve); err != nil {
+	if *serve {
+		exit(beServer())
+		return
+	}
+	stop, err := startProfiles(*cpu, *allocations)
+	exit(err)
+	err = run(*rounds, *only, *uri, *documents, *procs)
+	stop()
+	exit(err)
+}
+
+// exit ends the process if err is an error.
+func exit(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "calls:", err)
 		os.Exit(1)
 	}
 }
 
-func run(rounds int, only, uri string, documents, procs int, profile string, serve bool) error {
-	if serve {
-		return beServer()
-	}
+func run(rounds int, only, uri string, documents, procs int) error {
 	match, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -71,13 +82,6 @@ func run(rounds int, only, uri string, documents, procs int, profile string, ser
 	figures := make([][]figure, len(calls))
 	for round := range rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d, %s\n", round+1, rounds, time.Now().Format(time.TimeOnly))
-		if round == rounds-1 && profile != "" {
-			stop, err := startProfile(profile)
-			if err != nil {
-				return err
-			}
-			defer stop()
-		}
 		for i := range calls {
 			if round%2 == 1 && uri == "" { // on a server, a read needs what was inserted
 				i = len(calls) - 1 - i
