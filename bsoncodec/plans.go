@@ -127,13 +127,29 @@ type binarySlicePlan struct{ *binaryValueDecoder }
 
 // ReadValue sets v to what an any receives for a binary value.
 func (c binarySlicePlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	if t == bson.TypeBinary && v.Type() == tBinaryValue && data[4] == bson.TypeBinaryGeneric {
+	return setBinaryValue(v, t, data, c.ReadAny)
+}
+
+// ReadAny returns what an any receives for a binary value.
+func (c binarySlicePlan) ReadAny(t bson.Type, data []byte) (any, error) {
+	if t == bson.TypeBinary && data[4] == bson.TypeBinaryGeneric {
 		if _, ok := c.isImplicit(data[4], data[5:]); !ok {
-			*v.Addr().Interface().(*binaryValue) = append(make([]byte, 0, len(data)-5), data[5:]...)
-			return nil
+			return append(make([]byte, 0, len(data)-5), data[5:]...), nil
 		}
 	}
-	return c.binaryValueDecoder.ReadValue(t, data, v)
+	return c.binaryValueDecoder.ReadAny(t, data)
+}
+
+// setBinaryValue sets v to what read returns for a binary value.
+func setBinaryValue(v reflect.Value, t bson.Type, data []byte, read func(bson.Type, []byte) (any, error)) error {
+	if v.Type() != tBinaryValue {
+		return ErrNotPlain
+	}
+	x, err := read(t, data)
+	if err == nil {
+		*v.Addr().Interface().(*binaryValue) = x
+	}
+	return err
 }
 
 // noEncoder and noDecoder are embedded by codecs for one direction.
@@ -371,18 +387,19 @@ func (c *binaryValueDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson
 
 // ReadValue sets v to what an any receives for a binary value.
 func (c *binaryValueDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	if t != bson.TypeBinary || v.Type() != tBinaryValue || data[4] == bson.TypeBinaryBinaryOld {
-		return ErrNotPlain
+	return setBinaryValue(v, t, data, c.ReadAny)
+}
+
+// ReadAny returns what an any receives for a binary value.
+func (c *binaryValueDecoder) ReadAny(t bson.Type, data []byte) (any, error) {
+	if t != bson.TypeBinary || data[4] == bson.TypeBinaryBinaryOld {
+		return nil, ErrNotPlain
 	}
 	subtype, octets := data[4], data[5:]
-	var x any
 	if rep, ok := c.isImplicit(subtype, octets); ok {
-		x = c.implicitUUID(rep, octets)
-	} else {
-		x = bson.Binary{Subtype: subtype, Data: append(make([]byte, 0, len(octets)), octets...)}
+		return c.implicitUUID(rep, octets), nil
 	}
-	*v.Addr().Interface().(*binaryValue) = x
-	return nil
+	return bson.Binary{Subtype: subtype, Data: append(make([]byte, 0, len(octets)), octets...)}, nil
 }
 
 // EncoderFor returns the codec of arrays of type t.

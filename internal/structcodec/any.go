@@ -91,6 +91,13 @@ func (r *anyReader) read(t byte, data []byte) (any, bool, error) {
 	}
 	if goType != r.plain[t] {
 		if vc := r.codecOf(goType); vc != nil {
+			if a, ok := vc.(anyCodec); ok {
+				x, err := a.ReadAny(bson.Type(t), data)
+				if err == r.notPlain {
+					return nil, false, nil
+				}
+				return x, true, err
+			}
 			v := reflect.New(goType).Elem()
 			err := vc.ReadValue(bson.Type(t), data, v)
 			if err == r.notPlain {
@@ -126,6 +133,11 @@ func (r *anyReader) read(t byte, data []byte) (any, bool, error) {
 		}
 		return b, true, nil
 	}
+}
+
+// An anyCodec is a ValueCodec of an interface type. ReadAny returns what ReadValue puts into the interface.
+type anyCodec interface {
+	ReadAny(t bson.Type, data []byte) (any, error)
 }
 
 // codecOf returns the decoder of t if it takes part in plans, or nil.

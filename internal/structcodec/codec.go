@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // ValueCodec is the ValueCodec of package bsoncodec, with the same methods.
@@ -224,33 +222,30 @@ func (c *Codec) atTheTop(dc *bson.DecodeContext, vr bson.ValueReader) *decodeMod
 // decodeWhole reads the document at vr and decodes it into val: with fallback if it cannot be read at once, or if read
 // returns errMalformed.
 func (c *decodeMode) decodeWhole(fallback bson.ValueDecoder, vr bson.ValueReader, val reflect.Value, read func([]byte) error) error {
-	doc, whole := wholeDocument(vr)
+	from, whole := streamAt(vr)
 	switch {
 	case !whole:
 		return fallback.DecodeValue(c.dc, vr, val)
-	case doc != nil:
-		err := read(doc)
-		if err == errMalformed {
-			if _, beyond := driver.Skips(bson.TypeEmbeddedDocument, doc); beyond <= driver.MaxBeyond {
-				return fallback.DecodeValue(c.dc, vr, val)
-			}
-			err = c.decodeMalformed(fallback, doc, val)
-		}
-		if err == nil {
-			return skipDocument(vr)
-		}
-		beginDocument(vr)
-		return c.errorFor(val, err)
+	case from.doc != nil:
+		from.skip()
+		return c.decodeRead(fallback, from.doc, val, read)
 	}
 	buf := buffers.Get().(*buffer)
 	doc, err := buf.read(vr)
 	if err != nil {
 		return c.errStream(fallback, vr, val, err)
 	}
-	if err = read(doc); err == errMalformed {
+	err = c.decodeRead(fallback, doc, val, read)
+	buf.keep(doc)
+	return err
+}
+
+// decodeRead decodes doc, which has been read, into val.
+func (c *decodeMode) decodeRead(fallback bson.ValueDecoder, doc []byte, val reflect.Value, read func([]byte) error) error {
+	err := read(doc)
+	if err == errMalformed {
 		err = c.decodeMalformed(fallback, doc, val)
 	}
-	buf.keep(doc)
 	if err != nil {
 		err = c.errorFor(val, err)
 	}

@@ -28,6 +28,7 @@ type decodePlan struct {
 	pointer bool          // the registry decodes into a pointer to the struct as the driver does
 	fields  []decodeField
 	byName  map[string]int
+	starts  [256]bool        // the first bytes of the keys in byName
 	inline  *decodeInlineMap // nil if the struct has none
 }
 
@@ -86,10 +87,58 @@ func (c *decodeMode) compileDecoder(compile func(decodeCompiler)) {
 
 // decode decodes doc, a whole document, into the struct v. The error is errMalformed if the fallback must do it.
 func (p *decodePlan) decode(doc []byte, v reflect.Value) error {
-	if len(doc) < 5 || int32At(doc) != len(doc) || doc[len(doc)-1] != 0 || p.checked && !validDocument(doc, 0) {
+	switch {
+	case len(doc) < 5 || int32At(doc) != len(doc) || doc[len(doc)-1] != 0:
+		return errMalformed
+	case p.checked && len(p.fields) <= maxFew && p.inline == nil:
+		return p.decodeFew(doc, v)
+	case p.checked && !validDocument(doc, 0):
 		return errMalformed
 	}
 	return p.decodeDocument(doc, v)
+}
+
+// maxFew is how many fields a struct has at most for which decodeFew is called. That into which the driver decodes an _id
+// after every insert has one.
+const maxFew = 4
+
+// decodeFew is decodeDocument of a plan that is checked. It checks doc on the way to the elements that have a field, and
+// looks into no others: the driver passes over these by their sizes, too.
+func (p *decodePlan) decodeFew(doc []byte, v reflect.Value) error {
+	var found [maxFew]struct{ at, field int }
+	n := 0
+	for at := 4; doc[at] != 0 || at != len(doc)-1; {
+		element := doc[at:]
+		end := keyEnd(element) // the last byte of doc is 0
+		value := element[end+1:]
+		size := shallowSize(element[0], value)
+		if size < 0 {
+			return errMalformed
+		}
+		if i, ok := p.lookup(element[1:end]); ok {
+			switch {
+			case checkValue(element[0], value[:size], 0) != size:
+				return errMalformed
+			case n < len(found):
+				found[n].at, found[n].field = at, i
+				n++
+			case !validDocument(doc, 0): // a key is there twice
+				return errMalformed
+			default:
+				return p.decodeDocument(doc, v)
+			}
+		}
+		at += end + 1 + size
+	}
+	if p.zeroStructs {
+		v.SetZero()
+	}
+	for _, f := range found[:n] {
+		if _, _, err := p.readField(doc, f.at, f.field, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // decodeDocument decodes doc, whose length is right and whose last byte is 0, into the struct v.
@@ -263,6 +312,9 @@ func (p *decodePlan) readDirect(f *decodeField, b []byte, v reflect.Value) (int,
 
 // lookup returns the index of the field with the given key, or with the key in lower case.
 func (p *decodePlan) lookup(key []byte) (int, bool) {
+	if len(key) > 0 && key[0] < 0x80 && !p.starts[key[0]] && !p.starts[key[0]|0x20] { // 0x20 makes a letter small
+		return 0, false
+	}
 	if i, ok := p.byName[string(key)]; ok {
 		return i, true
 	}

@@ -136,6 +136,9 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 			of.keepField(f.typ)
 		}
 		p.byName[f.name] = len(p.fields)
+		if f.name != "" {
+			p.starts[f.name[0]] = true
+		}
 		p.fields = append(p.fields, df)
 	}
 	if inlineMap >= 0 {

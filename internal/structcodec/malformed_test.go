@@ -3,12 +3,15 @@ package structcodec_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"io"
 	"reflect"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
+	assumed "github.com/bsonids/bsonids/internal/driver"
 )
 
 // plainTree has no code of a caller in it, so that its documents are checked while they are decoded.
@@ -112,6 +115,76 @@ func TestMalformedDocuments(t *testing.T) {
 						v, doc, dump(got), gotCalls, gotErr, dump(want), wantCalls, wantErr)
 				}
 			})
+		}
+	}
+}
+
+// The document from which the driver reads an _id after an insert, and others with few fields, in memory and in a stream.
+func TestMalformedDocumentsOfFewFields(t *testing.T) {
+	uuid := bson.Binary{Subtype: 4, Data: make([]byte, 16)}
+	nested := bson.D{{Key: "_id", Value: bson.A{"x", bson.D{{Key: "y", Value: int32(1)}}}}, {Key: "b", Value: 1.5}}
+	other := bson.E{Key: "other", Value: nested}
+	docs := [][]byte{
+		doc(t, bson.E{Key: "_id", Value: uuid}, other, bson.E{Key: "text", Value: "end"}),
+		doc(t, other, bson.E{Key: "_id", Value: nested}, bson.E{Key: "", Value: "no key"}),
+		doc(t, bson.E{Key: "_ID", Value: int32(1)}, other, bson.E{Key: "_id", Value: "twice"}, bson.E{Key: "h", Value: int32(1)}),
+		doc(t, bson.E{Key: "h", Value: nested}, bson.E{Key: "_id", Value: int32(1)}, bson.E{Key: "_id", Value: int32(2)},
+			bson.E{Key: "_id", Value: int32(3)}, bson.E{Key: "H", Value: int32(4)}, bson.E{Key: "_id", Value: int32(5)}),
+	}
+	driver, plans := registries(func(*bson.Registry) {})
+	for _, v := range []any{
+		struct {
+			ID any `bson:"_id"`
+		}{},
+		struct {
+			ID any `bson:"_id"`
+		}{"before"},
+		struct {
+			H  countingHook
+			ID any `bson:"_id"`
+		}{H: 3},
+		struct {
+			H      countingHook
+			ID     *any `bson:"_id"`
+			Ärger  any
+			Number any `bson:"Text"`
+		}{},
+	} {
+		for name, read := range map[string]func(*bson.Registry, []byte, any) error{
+			"Unmarshal": func(reg *bson.Registry, doc []byte, v any) error { return bsoncodec.Unmarshal(reg, doc, v) },
+			"a stream": func(reg *bson.Registry, doc []byte, v any) error {
+				return streamDecoder(reg, bytes.NewReader(doc)).Decode(v)
+			},
+			"zeroed": func(reg *bson.Registry, doc []byte, v any) error {
+				dec := streamDecoder(reg, bytes.NewBuffer(doc))
+				dec.ZeroStructs()
+				return dec.Decode(v)
+			},
+		} {
+			for _, raw := range docs {
+				damaged(raw, func(doc []byte) {
+					if _, beyond := assumed.Skips(bson.TypeEmbeddedDocument, doc); beyond > assumed.MaxBeyond && name != "Unmarshal" {
+						return // the driver allocates what a length says
+					}
+					decode := func(reg *bson.Registry) (target reflect.Value, calls int, err error) {
+						target = reflect.New(reflect.TypeOf(v))
+						target.Elem().Set(reflect.ValueOf(v))
+						hookCalls = 0
+						err = func() (err error) {
+							defer caught(&err)
+							return read(reg, doc, target.Interface())
+						}()
+						return target, hookCalls, err
+					}
+					want, wantCalls, wantErr := decode(driver)
+					got, gotCalls, gotErr := decode(plans)
+					ended := name != "Unmarshal" && errors.Is(wantErr, io.EOF) && errors.Is(gotErr, io.ErrUnexpectedEOF) // which is not the end of a stream
+					if !ended && !sameError(wantErr, gotErr) || !same(want, got) || wantCalls != gotCalls {
+						t.Errorf("%s, %T from %x:\n got %s, %d calls and error %v\nwant %s, %d calls and error %v",
+							name, v, doc, dump(got), gotCalls, gotErr, dump(want), wantCalls, wantErr)
+					}
+				})
+			}
 		}
 	}
 }

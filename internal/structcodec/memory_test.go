@@ -215,6 +215,12 @@ func TestMemoryOfLargeStreams(t *testing.T) {
 			}
 			wantValues, wantErrs := decode(driver)
 			gotValues, gotErrs := decode(plans)
+			if name == "wrong" && kind != "a reader" { // the next document is decoded, by the driver not
+				if gotValues[1] != (target{N: 6}) || gotErrs[1] != nil {
+					t.Errorf("%s, %s: got %v and error %v after the error", name, kind, gotValues[1], gotErrs[1])
+				}
+				wantValues[1], wantErrs[1] = gotValues[1], nil
+			}
 			if wantValues != gotValues || !sameError(wantErrs[0], gotErrs[0]) || (wantErrs[1] == nil) != (gotErrs[1] == nil) {
 				t.Errorf("%s, %s: got %v and %v, want %v and %v", name, kind, gotValues, gotErrs, wantValues, wantErrs)
 			}

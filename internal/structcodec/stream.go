@@ -9,80 +9,66 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// maxCopied is the length of the longest document that is copied out of a stream. The driver allocates the stated length
-// before it reads, and what it decodes from a stream on its own needs little memory beside the values.
+// maxCopied is the length of the longest document that is copied out of a stream that is not in memory. The driver allocates
+// the stated length before it reads, and what it decodes from a stream on its own needs little memory beside the values.
 const maxCopied = 24 << 10
 
-// wholeDocument reports whether the document at vr, which is at the top level, can be read at once: it is in the memory
-// of the stream, or not longer than maxCopied. It reports false if its length is not known, which is so for the first
-// document of most streams, and for one that starts at the end of the buffer. A document that is longer than maxCopied is
-// returned: it is part of the memory of the stream, and is still to be read.
-func wholeDocument(vr bson.ValueReader) (doc []byte, whole bool) {
+// A stream is what the driver's reader of streams reads from, at the start of a document.
+type stream struct {
+	buffered *bufio.Reader
+	doc      []byte // in the memory of the stream; nil if the document must be copied out of it
+}
+
+// streamAt returns the stream of vr, which is at the top level, if the document there can be read at once: it is in the
+// memory of the stream, or not longer than maxCopied. It reports false if its length is not known, which is so for the
+// first document of most streams, and for one that starts at the end of the buffer.
+func streamAt(vr bson.ValueReader) (s stream, ok bool) {
 	shape := streamShape()
 	if shape == nil {
-		return nil, false
+		return s, false
 	}
-	br := reflect.ValueOf(vr).Elem().Field(shape.source).Elem()
-	if !br.IsValid() || br.Type() != shape.sourceType || br.Elem().Field(shape.buffered).IsNil() {
-		return nil, false
+	source := reflect.ValueOf(vr).Elem().Field(shape.source).Elem()
+	if !source.IsValid() || source.Type() != shape.sourceType {
+		return s, false
 	}
-	br = br.Elem().Field(shape.buffered).Elem()
-	seen := br.Field(shape.buffer).Bytes()[br.Field(shape.start).Int():br.Field(shape.end).Int()]
-	all, at, inMemory := shape.memoryOf(br.Field(shape.reader))
+	s.buffered = (*bufio.Reader)(source.Elem().Field(shape.buffered).UnsafePointer())
+	if s.buffered == nil {
+		return s, false
+	}
+	seen, _ := s.buffered.Peek(s.buffered.Buffered()) // which reads nothing
+	all, at, inMemory := shape.memoryOf(reflect.ValueOf(s.buffered).Elem().Field(shape.reader))
 	first := seen
 	if len(seen) == 0 {
 		first = all[at:]
 	}
 	if len(first) < 4 {
-		return nil, false
+		return s, false
 	}
 	n := int32At(first)
 	switch {
 	case n < 5:
-		return nil, false
-	case n <= maxCopied:
-		return nil, !inMemory || n <= len(seen)+len(all)-at
-	case n > len(seen)+len(all)-at || at < len(seen) || !bytes.Equal(seen, all[at-len(seen):at]):
-		return nil, false
+		return s, false
+	case n <= len(seen):
+		s.doc = seen[:n:n]
+		return s, true
+	case n <= len(seen)+len(all)-at && at >= len(seen) && bytes.Equal(seen, all[at-len(seen):at]):
+		s.doc = all[at-len(seen):][:n:n]
+		return s, true
 	}
-	return all[at-len(seen):][:n:n], true
+	return s, n <= maxCopied && (!inMemory || n <= len(seen)+len(all)-at)
 }
 
-// skipDocument reads the document at vr, which is at the top level and has no error.
-func skipDocument(vr bson.ValueReader) error {
-	dr, err := vr.ReadDocument()
-	if err != nil {
-		return err
-	}
-	for {
-		_, vr, err := dr.ReadElement()
-		if err == bson.ErrEOD {
-			return nil
-		}
-		if err == nil {
-			err = vr.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// beginDocument leaves vr within the document at it, as the driver does after an error.
-func beginDocument(vr bson.ValueReader) {
-	if dr, err := vr.ReadDocument(); err == nil {
-		_, _, _ = dr.ReadElement()
-	}
-}
+// skip moves the driver's reader behind the document, which is in memory. What it has in its buffer stays there until
+// more is read.
+func (s stream) skip() { _, _ = s.buffered.Discard(len(s.doc)) }
 
 // A readerShape is where the driver's reader of streams keeps what it has read. The indexes are of fields.
 type readerShape struct {
 	source     int          // of the reader: an interface
 	sourceType reflect.Type // of what is in it: a pointer to a struct
 	buffered   int          // of the source: a *bufio.Reader
-	// Of the bufio.Reader.
-	buffer, start, end, reader int
-	memory                     []memoryShape
+	reader     int          // of the bufio.Reader: an interface
+	memory     []memoryShape
 }
 
 // A memoryShape is where a reader of the standard library keeps its bytes.
@@ -106,12 +92,13 @@ func (s *readerShape) memoryOf(rd reflect.Value) (all []byte, at int, inMemory b
 }
 
 // streamShape returns the shape of the driver's reader, or nil if it is not the one of the version that this package was
-// written for. The driver has no exported way to see a length before it is read, and allocates what it says. Nothing is
-// written. TestDriverReaderShowsItsBuffer notices a version of the driver whose reader has another shape.
+// written for. The driver has no exported way to see a length before it is read, and allocates what it says; and none to
+// pass over a document but to read it. No memory is written but by methods of the bufio.Reader.
+// TestDriverReaderShowsItsBuffer notices a version of the driver whose reader has another shape.
 //
 // Without this, a document could only be read element by element, so that it takes no more memory than it has: for
 // Cursor.Decode, 1.5 times the time for an order of 12 fields, 1.7 times for a bson.D of it, and 2.3 times for a flat document
-// of 37. Reading the whole document with no bound at all would save a few percent more.
+// of 37.
 var streamShape = sync.OnceValue(func() *readerShape {
 	return shapeOf(reflect.ValueOf(bson.NewDocumentReader(bytes.NewReader(nil))))
 })
@@ -145,9 +132,6 @@ func shapeOf(vr reflect.Value) *readerShape {
 	if !ok || s.sourceType.Elem().Field(s.buffered).Type != buffered {
 		return nil
 	}
-	s.buffer = field(buffered.Elem(), "buf", reflect.Slice)
-	s.start = field(buffered.Elem(), "r", reflect.Int)
-	s.end = field(buffered.Elem(), "w", reflect.Int)
 	s.reader = field(buffered.Elem(), "rd", reflect.Interface)
 	reader, buffer := reflect.TypeFor[*bytes.Reader](), reflect.TypeFor[*bytes.Buffer]()
 	s.memory = []memoryShape{
