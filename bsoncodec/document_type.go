@@ -10,42 +10,53 @@ import (
 )
 
 // RegisterDocumentType makes t a document, as the driver encodes a struct. The type must be a struct
-// around a UUID, which is {uuid: …} if it embeds a [uuid.UUID], or a UUID that can be null, which is
-// {uuid: …, valid: …} if it is [uuid.NullUUID]; another type is an error of Build, and so is one that
-// is registered with [RegistryBuilder.RegisterUUIDType]. The UUID in the document is encoded and
-// decoded as any other.
+// that is refused without: a struct around a UUID, which is {uuid: …} if it embeds a [uuid.UUID], a
+// UUID that can be null, which is {uuid: …, valid: …} if it is [uuid.NullUUID], or a struct of which a
+// UUID is lost. Another type is an error of Build, and so is one that is registered with
+// [RegistryBuilder.RegisterUUIDType]. The UUID in the document is encoded and decoded as any other; one
+// in a field that is not exported is left out.
 //
-// What is stored otherwise is read too: a UUID, and null. So programs that write the document and
+// If t can be registered as a UUID, what is stored otherwise is read too: a UUID, and null. So programs that write the document and
 // programs that write the UUID can run at the same time: first every program gets this option, then
 // RegisterUUIDType or [RegistryBuilder.RegisterNullUUIDType] replaces it, of which the second is in
 // force for uuid.NullUUID.
 //
-// Without a codec and without a registration a struct around a UUID is refused inside a document, in
-// both directions, with an [*UnregisteredTypeError]. Such a struct has one field besides those named _
-// and those tagged bson:"-". The field is a UUID without a struct tag, and it is embedded, or it is not
-// exported and the struct has a method MarshalText or MarshalJSON. A UUID that can be null is refused
-// in the same way: a struct of two fields without struct tags, as RegisterNullUUIDType takes it, with a
-// method Scan. Types with marshaling methods of the driver, and those with a codec or hook of the
-// caller, are not. A field with the tag inline is refused too if its struct is around a UUID that is not
-// exported and the struct is registered or has such a method, or if it has methods for BSON that are not
-// those of a UUID with a struct tag: the driver stores nothing then, or does not call them.
+// Without a codec and without a registration these structs are refused, in both directions, with an
+// [*UnregisteredTypeError]. Fields named _ and those tagged bson:"-" do not count:
+//
+//   - a struct of which the driver stores no field at all, if a UUID is in it or can be reached from it through fields,
+//     pointers, arrays, slices and maps, such as struct{ id uuid.UUID };
+//   - a struct of a UUID that is not exported and a bool;
+//   - a struct that embeds a type that is not exported with the tag inline, if there is a UUID in that;
+//   - a struct with such a struct inline, or with a struct inline that is around a UUID and has methods for BSON, unless
+//     they are those of a UUID with a struct tag: the driver does not call them;
+//   - inside a document, a struct whose only field is an embedded UUID without a struct tag;
+//   - inside a document, a struct of a UUID and a bool Valid without struct tags, with a method Scan.
+//
+// Types with marshaling methods of the driver that it calls for the value, and those with a codec or
+// hook of the caller, are not refused. What is left out next to a field that is stored is left out on purpose.
 func (b *RegistryBuilder) RegisterDocumentType(t reflect.Type) *RegistryBuilder {
 	if !slices.Contains(b.documents, t) {
 		b.documents = append(b.documents, t)
 	}
-	if newNullUUIDCodec(t) != nil {
+	if canBeNull(t) {
 		b.RegisterNullUUIDType(t)
 	}
 	return b
 }
 
-// canBeDocument reports whether RegisterDocumentType takes t.
-func canBeDocument(t reflect.Type) bool {
+// canBeDocument reports whether RegisterDocumentType takes t: it would be refused for some client at least.
+func (r *typeRules) canBeDocument(t reflect.Type) bool {
 	if t == nil || t.Kind() != reflect.Struct {
 		return false
 	}
 	if newNullUUIDCodec(t) != nil {
 		return true
+	}
+	for _, jsonTags := range []bool{false, true} {
+		if r.lost(t, false, jsonTags) != "" || r.lostInline(t, false, jsonTags) != "" {
+			return true
+		}
 	}
 	f, ok := soleField(t, true) // with "json" struct tags no other field is left out
 	if ok && f.Type.Kind() == reflect.Pointer {
@@ -60,8 +71,13 @@ func (b *RegistryBuilder) registerDocuments(reg *bson.Registry, u *conversion) {
 		if driver.HasOwnEncoder(reg, t) {
 			reg.RegisterTypeEncoder(t, documentEncoder{})
 		}
-		if canBeUUID(t) && driver.HasOwnDecoder(reg, t) {
+		if !driver.HasOwnDecoder(reg, t) {
+			continue
+		}
+		if canBeUUID(t) {
 			reg.RegisterTypeDecoder(t, documentDecoder{newUUIDCodec(u, t)})
+		} else if c := newNullUUIDCodec(t); c != nil {
+			reg.RegisterTypeDecoder(t, documentDecoder{c})
 		}
 	}
 }
@@ -85,11 +101,11 @@ func (documentEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.Value
 	return encoderOf(reg, tAnyStruct)
 }
 
-// documentDecoder is the decoder of a struct around a UUID: the registry's decoder of structs reads
-// documents, and uuid everything else.
-type documentDecoder struct{ uuid *uuidCodec }
+// documentDecoder is the decoder of a struct around a UUID, or of a UUID that can be null: the registry's
+// decoder of structs reads documents, and uuid everything else.
+type documentDecoder struct{ uuid bson.ValueDecoder }
 
-// DecodeValue is the ValueDecoder of a struct around a UUID.
+// DecodeValue is the ValueDecoder of a struct around a UUID, or of a UUID that can be null.
 func (c documentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
 	if vrType := vr.Type(); vrType != bson.TypeEmbeddedDocument && vrType != 0 {
 		return c.uuid.DecodeValue(dc, vr, val)

@@ -12,14 +12,14 @@ import (
 )
 
 // RegisterNullUUIDType makes t a UUID that can be null: a value of this type is encoded as its UUID
-// if it is valid, and as null if it is not. It must be a struct of two exported fields, a UUID of a
-// type that [RegistryBuilder.RegisterUUIDType] takes and a bool named Valid, as in
-// github.com/gofrs/uuid or in [database/sql.Null] of a UUID type; another type is an error of Build.
-// The type of the first field is registered as RegisterUUIDType does.
+// if it is valid, and as null if it is not. It must be a struct of two fields, exported or not, besides
+// those named _ and those tagged bson:"-": a UUID of a type that [RegistryBuilder.RegisterUUIDType]
+// takes, and a bool that is true if the UUID is valid, as in github.com/gofrs/uuid or in
+// [database/sql.Null] of a UUID type; another type is an error of Build. The type of the UUID is
+// registered as RegisterUUIDType does. [RegisterUUIDFunc] registers other types.
 //
-// A document {uuid: …, valid: …}, which the driver writes if no codec is registered, is read too,
-// with lower-case names of the fields. Its UUID is read as any other:
-// [RegistryBuilder.AlsoDecodeSubtype0] reads subtype 0.
+// A document {uuid: …, valid: …}, which the driver writes if no codec is registered and both fields are
+// exported, is read too. Its UUID is read as any other: [RegistryBuilder.AlsoDecodeSubtype0] reads subtype 0.
 //
 // [uuid.NullUUID] is registered already. A codec for t that a function of With registers takes
 // precedence.
@@ -36,22 +36,48 @@ func (b *RegistryBuilder) RegisterNullUUIDType(t reflect.Type) *RegistryBuilder 
 // nullUUIDCodec is the codec of a UUID type that can be null.
 type nullUUIDCodec struct {
 	t           reflect.Type
-	uuid, valid int    // the indexes of the fields
-	key         string // of the UUID in a document that the driver wrote
+	uuid, valid int   // the indexes of the fields
+	octets      []int // of the octets
+	// In a document that the driver wrote, in lower case, "" for a field that it left out.
+	key, validKey string
 }
 
 // newNullUUIDCodec returns the codec of t, nil if t does not have the fields that it must have.
 func newNullUUIDCodec(t reflect.Type) *nullUUIDCodec {
-	if t == nil || t.Kind() != reflect.Struct || t.NumField() != 2 {
+	if t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
-	for valid := range 2 {
-		v, u := t.Field(valid), t.Field(1-valid)
-		if v.Name == "Valid" && v.Type.Kind() == reflect.Bool && u.IsExported() && canBeUUID(u.Type) {
-			return &nullUUIDCodec{t: t, uuid: 1 - valid, valid: valid, key: strings.ToLower(u.Name)}
+	fields := fieldsOf(t, false)
+	if len(fields) != 2 {
+		return nil
+	}
+	for i, u := range fields {
+		if v := fields[1-i]; v.Type.Kind() == reflect.Bool && canBeUUID(u.Type) {
+			inner, _ := uuidField(u.Type)
+			return &nullUUIDCodec{t: t, uuid: u.Index[0], valid: v.Index[0], octets: append(u.Index, inner...), key: keyOf(u), validKey: keyOf(v)}
 		}
 	}
 	return nil
+}
+
+// canBeNull reports whether t can be registered as a UUID that can be null.
+func canBeNull(t reflect.Type) bool {
+	c := newNullUUIDCodec(t)
+	return c != nil && !hasOwnRepresentation(t.Field(c.uuid).Type)
+}
+
+// settable returns v, a field of an addressable struct, so that it can be set if it is not exported too.
+func settable(v reflect.Value) reflect.Value {
+	if v.CanSet() {
+		return v
+	}
+	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
+}
+
+// setNull makes val, which is settable, a UUID that is null.
+func (c *nullUUIDCodec) setNull(val reflect.Value) {
+	clear(val.FieldByIndex(c.octets).Bytes())
+	settable(val.Field(c.valid)).SetBool(false)
 }
 
 // registerNulls is called before the functions of With, so that a codec that these register for a
@@ -63,11 +89,14 @@ func (b *RegistryBuilder) registerNulls(reg *bson.Registry) {
 		if driver.HasOwnEncoder(reg, t) && !slices.Contains(b.documents, t) {
 			reg.RegisterTypeEncoder(t, c)
 		}
-		if driver.HasOwnDecoder(reg, t) {
+		if driver.HasOwnDecoder(reg, t) && (c.isWhole() || !slices.Contains(b.documents, t)) {
 			reg.RegisterTypeDecoder(t, c)
 		}
 	}
 }
+
+// isWhole reports whether the documents that the driver writes hold both fields.
+func (c *nullUUIDCodec) isWhole() bool { return c.key != "" && c.validKey != "" }
 
 // EncodeValue is the ValueEncoder of UUID types that can be null. A valid zero UUID is not null.
 func (c *nullUUIDCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
@@ -82,6 +111,12 @@ func (c *nullUUIDCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 	if enc, ok := enc.(*uuidCodec); ok {
 		return enc.encode(vw, u)
 	}
+	if !u.CanInterface() { // a codec of the caller may want to
+		id := copyOf(val.FieldByIndex(c.octets))
+		var octets []byte
+		u, octets = newKey(u.Type())
+		copy(octets, id[:])
+	}
 	return enc.EncodeValue(ec, vw, u)
 }
 
@@ -92,19 +127,19 @@ func (c *nullUUIDCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, 
 	}
 	switch vr.Type() {
 	case bson.TypeNull:
-		val.SetZero()
+		c.setNull(val)
 		return vr.ReadNull()
 	case bson.TypeUndefined:
-		val.SetZero()
+		c.setNull(val)
 		return vr.ReadUndefined()
 	case bson.TypeEmbeddedDocument, 0:
 		return c.decodeDocument(dc, vr, val)
 	}
-	u := val.Field(c.uuid)
+	u := settable(val.Field(c.uuid))
 	if err := decoderOf(dc.Registry, u.Type()).DecodeValue(dc, vr, u); err != nil {
 		return err
 	}
-	val.Field(c.valid).SetBool(true)
+	settable(val.Field(c.valid)).SetBool(true)
 	return nil
 }
 
@@ -116,6 +151,7 @@ func (c *nullUUIDCodec) decodeDocument(dc bson.DecodeContext, vr bson.ValueReade
 		return err
 	}
 	var uuid, valid bson.RawValue
+	empty := true
 	for {
 		key, elem, err := dr.ReadElement()
 		if err == bson.ErrEOD {
@@ -128,10 +164,14 @@ func (c *nullUUIDCodec) decodeDocument(dc bson.DecodeContext, vr bson.ValueReade
 		if err := driver.Decoder(tRawValue).DecodeValue(dc, elem, reflect.ValueOf(&v).Elem()); err != nil {
 			return err
 		}
-		switch strings.ToLower(key) {
-		case c.key:
+		empty = false
+		switch key = strings.ToLower(key); {
+		case !c.isWhole():
+			return fmt.Errorf("bsoncodec: cannot decode a document into %v: the driver stores nothing of a field that is not exported, "+
+				"so that it is lost", c.t)
+		case key == c.key:
 			uuid = v
-		case "valid":
+		case key == c.validKey:
 			valid = v
 		default:
 			return c.errDocument(fmt.Sprintf("it has the key %q", key))
@@ -139,12 +179,14 @@ func (c *nullUUIDCodec) decodeDocument(dc bson.DecodeContext, vr bson.ValueReade
 	}
 	isValid, ok := valid.BooleanOK()
 	switch {
+	case empty:
+		return errEmptyDocument(c.t)
 	case !ok:
-		return c.errDocument("it has no boolean valid")
+		return c.errDocument("it has no boolean " + c.validKey)
 	case uuid.IsZero():
 		return c.errDocument("it has no " + c.key)
 	case !isValid:
-		val.SetZero()
+		c.setNull(val)
 		return nil
 	}
 	u := reflect.New(val.Field(c.uuid).Type())
@@ -157,6 +199,6 @@ func (c *nullUUIDCodec) decodeDocument(dc bson.DecodeContext, vr bson.ValueReade
 }
 
 func (c *nullUUIDCodec) errDocument(reason string) error {
-	return fmt.Errorf("bsoncodec: cannot decode a document into %v: %s, and only {%s: …, valid: …} is read, "+
-		"which the driver writes without a codec", c.t, reason, c.key)
+	return fmt.Errorf("bsoncodec: cannot decode a document into %v: %s, and only {%s: …, %s: …} is read, "+
+		"which the driver writes without a codec", c.t, reason, c.key, c.validKey)
 }

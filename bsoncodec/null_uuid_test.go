@@ -182,19 +182,14 @@ func TestRegisterNullUUIDType(t *testing.T) {
 			t.Errorf("got %v", sqlOnly)
 		}
 	}
-	type unexported struct {
-		uuid  uuid.UUID
-		Valid bool
-	}
-	_ = unexported{}.uuid
 	for _, typ := range []reflect.Type{
-		nil, reflect.TypeFor[uuid.UUID](), reflect.TypeFor[*uuid.NullUUID](), reflect.TypeFor[struct{ UUID uuid.UUID }](), reflect.TypeFor[unexported](),
+		nil, reflect.TypeFor[uuid.UUID](), reflect.TypeFor[*uuid.NullUUID](), reflect.TypeFor[struct{ UUID uuid.UUID }](),
 		reflect.TypeFor[struct{ UUID, Valid uuid.UUID }](), reflect.TypeFor[sql.Null[string]](), reflect.TypeFor[struct {
 			UUID        uuid.UUID
 			Valid, More bool
 		}](),
 	} {
-		if _, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterNullUUIDType(typ).Build(); err == nil || !strings.Contains(err.Error(), "bool Valid") {
+		if _, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterNullUUIDType(typ).Build(); err == nil || !strings.Contains(err.Error(), "a UUID and a bool") {
 			t.Errorf("%v: got %v", typ, err)
 		}
 	}
@@ -292,4 +287,114 @@ func FuzzNullUUID(f *testing.F) {
 			t.Errorf("%v: %v comes back as %v", bson.Raw(data), d, back)
 		}
 	})
+}
+
+// The types below are UUIDs that can be null, by other names.
+type (
+	privateMaybe struct {
+		id uuid.UUID
+		ok bool
+	}
+	halfMaybe struct {
+		Found bool `bson:"f"`
+		id    privateID
+		_     [0]string
+		cache string `bson:"-"`
+	}
+	otherHalf struct {
+		ID    orderID `bson:"theID"`
+		known bool
+	}
+	taggedMaybe struct {
+		ID    orderID `bson:"theID"`
+		Known known   `bson:"isKnown"`
+	}
+	known bool
+)
+
+// A struct of a UUID and a bool is one that can be null, whatever their names, and whether they are exported.
+func TestRegisterNullUUIDTypeByAnyName(t *testing.T) {
+	type doc struct {
+		P    privateMaybe
+		H    halfMaybe
+		O    *otherHalf
+		T    []taggedMaybe
+		M    map[string]privateMaybe
+		A    any
+		None *privateMaybe
+	}
+	u := testUUID
+	in := doc{
+		privateMaybe{u, true}, halfMaybe{Found: true, id: privateID{u}}, &otherHalf{orderID(u), true}, []taggedMaybe{{orderID(u), true}, {}},
+		map[string]privateMaybe{"k": {u, true}, "n": {}}, u, nil,
+	}
+	for _, tt := range table {
+		for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
+			return bsoncodec.NewRegistryBuilder(tt.rep).RegisterNullUUIDType(reflect.TypeFor[privateMaybe]()).RegisterNullUUIDType(reflect.TypeFor[halfMaybe]()).
+				RegisterNullUUIDType(reflect.TypeFor[otherHalf]()).RegisterNullUUIDType(reflect.TypeFor[taggedMaybe]())
+		}) {
+			for _, v := range []any{in, &in} {
+				raw := marshal(t, reg, v)
+				for _, path := range [][]string{{"p"}, {"h"}, {"o"}, {"t", "0"}, {"m", "k"}} {
+					checkStored(t, raw, tt.subtype, tt.octets, path...)
+				}
+				for _, path := range [][]string{{"t", "1"}, {"m", "n"}, {"none"}} {
+					if raw.Lookup(path...).Type != bson.TypeNull {
+						t.Errorf("%s, %v: got %v", mode, path, raw)
+					}
+				}
+				var out doc
+				unmarshal(t, reg, raw, &out)
+				if !reflect.DeepEqual(in, out) {
+					t.Errorf("%s: got %v, want %v", mode, out, in)
+				}
+			}
+			// Null takes the UUID and the bool, and nothing else.
+			for _, null := range []any{nil, bson.Undefined{}} {
+				out := struct{ H halfMaybe }{halfMaybe{Found: true, id: privateID{u}, cache: "kept"}}
+				unmarshal(t, reg, marshal(t, reg, bson.M{"h": null}), &out)
+				if out.H != (halfMaybe{cache: "kept"}) && !zeroes(reg) {
+					t.Errorf("%s, %v: got %v", mode, null, out)
+				}
+			}
+			binary := bson.Binary{Subtype: tt.subtype, Data: tt.octets}
+			var out struct{ V taggedMaybe }
+			if unmarshal(t, reg, marshal(t, reg, bson.M{"v": bson.M{"theID": binary, "isKnown": true}}), &out); out.V != in.T[0] {
+				t.Errorf("%s: got %v", mode, out)
+			}
+			for _, v := range []any{bson.M{"f": true}, bson.D{{Key: "theid", Value: binary}}, bson.D{}} {
+				for _, target := range []any{new(struct{ V halfMaybe }), new(struct{ V otherHalf }), new(struct{ V privateMaybe })} {
+					if err := decode(t, reg, marshal(t, reg, bson.M{"v": v}), target); err == nil || !strings.Contains(err.Error(), "lost") {
+						t.Errorf("%s, %v: got %v", mode, v, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A codec of the caller's for the UUID is called for a field that is not exported, too.
+func TestNullUUIDOfTheCallersUUID(t *testing.T) {
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
+		return bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterNullUUIDType(reflect.TypeFor[privateMaybe]())
+	}) {
+		reg.RegisterTypeEncoder(reflect.TypeFor[uuid.UUID](), bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
+			return vw.WriteString("mine: " + v.Interface().(uuid.UUID).String())
+		}))
+		reg.RegisterTypeDecoder(reflect.TypeFor[uuid.UUID](), bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+			s, err := vr.ReadString()
+			v.Set(reflect.ValueOf(uuid.MustParse(strings.TrimPrefix(s, "mine: "))))
+			return err
+		}))
+		in := struct{ V privateMaybe }{privateMaybe{testUUID, true}}
+		raw, err := bsoncodec.Marshal(reg, in)
+		if err != nil || bson.Raw(raw).Lookup("v").StringValue() != "mine: "+testUUID.String() {
+			t.Fatalf("%s: got %v, %v", mode, bson.Raw(raw), err)
+		}
+		out := in
+		out.V = privateMaybe{}
+		if err := bsoncodec.Unmarshal(reg, raw, &out); err != nil || out != in {
+			t.Errorf("%s: got %v, %v", mode, out, err)
+		}
+	}
 }

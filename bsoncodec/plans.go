@@ -224,7 +224,7 @@ func (c uuidPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, e
 	switch {
 	case v.CanAddr():
 		u = [16]byte(v.Bytes())
-	case c.native:
+	case c.native && v.CanInterface():
 		u = v.Interface().(uuid.UUID)
 	default:
 		u = copyOf(v)
@@ -242,7 +242,7 @@ func (c uuidPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
 		if t != bson.TypeNull {
 			return ErrNotPlain
 		}
-		v.SetZero()
+		clear(c.octets(v).Bytes())
 		return nil
 	}
 	rep := c.typed[data[4]]
@@ -315,13 +315,13 @@ func (c nullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, e
 // ReadValue sets v to a UUID, or to an invalid one for null.
 func (c nullPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
 	if t == bson.TypeNull {
-		v.SetZero()
+		c.setNull(v)
 		return nil
 	}
 	if err := c.elem.ReadValue(t, data, v.Field(c.uuid)); err != nil {
 		return err
 	}
-	v.Field(c.valid).SetBool(true)
+	settable(v.Field(c.valid)).SetBool(true)
 	return nil
 }
 

@@ -266,18 +266,20 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 			fail("%v cannot be a UUID: its kind must be [16]byte, or it must be a struct with one field of such a kind", t)
 		case slices.Contains(b.documents, t):
 			fail("%v is registered as a UUID and as a document", t)
-		case t.Kind() == reflect.Struct && t.PkgPath() == tStandardUUID.PkgPath():
+		case hasOwnRepresentation(t):
 			fail("%v cannot be registered: it has a representation of its own", t)
 		}
 	}
+	rules := b.typeRules()
 	for _, t := range b.documents {
-		if !canBeDocument(t) {
-			fail("%v cannot be registered with RegisterDocumentType: it must be a struct around a UUID, or a UUID that can be null", t)
+		if !rules.canBeDocument(t) {
+			fail("%v cannot be registered with RegisterDocumentType: it must be a struct around a UUID, a UUID that can be null, "+
+				"or a struct of which a UUID is lost", t)
 		}
 	}
 	for _, t := range b.nulls {
 		if newNullUUIDCodec(t) == nil {
-			fail("%v cannot be a UUID that is null: it must be a struct of two fields, a UUID and a bool Valid", t)
+			fail("%v cannot be a UUID that is null: it must be a struct of two fields, a UUID and a bool", t)
 		}
 	}
 	for _, t := range b.bytes {

@@ -97,11 +97,13 @@ type (
 func registerStructs(reg *bson.Registry, rules *typeRules, probe reflect.Type) {
 	if newCodec := driver.NewStructEncoder(encoderOf(reg, probe)); newCodec != nil {
 		c := &structEncoder{plain: newCodec(), rules: rules}
+		rules.encodesEmbedded = driver.EncodesEmbedded(c.plain)
 		c.other.make = func(bson.EncodeContext) bson.ValueEncoder { return newCodec() }
 		reg.RegisterKindEncoder(reflect.Struct, c)
 	}
 	if newCodec := driver.NewStructDecoder(decoderOf(reg, probe)); newCodec != nil {
 		c := &structDecoder{plain: newCodec(), rules: rules}
+		rules.decodesEmbedded = driver.DecodesEmbedded(c.plain)
 		c.other.make = func(bson.DecodeContext) bson.ValueDecoder { return newCodec() }
 		reg.RegisterKindDecoder(reflect.Struct, c)
 	}

@@ -16,15 +16,26 @@ import (
 //
 //	type OrderID struct{ uuid.UUID }
 //
-// becomes {uuid: …} then, which no other program reads, and the document of one whose field is not
-// exported is empty. The codecs of structs refuse such types inside documents, unless the builder
-// says what they are.
+// becomes {uuid: …} then, which no other program reads. The codecs of structs refuse such types inside
+// documents. Where the fields are not exported, the UUIDs are lost: such types are refused as whole
+// documents too, because an empty filter matches every document. The builder says what they are.
 
 // typeRules are what a registry knows of types of structs.
 type typeRules struct {
 	uuids, bytes, documents map[reflect.Type]bool // the registered types, those of UUIDs that can be null among uuids
 	unregistered            treatment
 	encode, decode          sync.Map // of reflect.Type to *verdict
+
+	// The driver's codec of structs stores embedded fields that are not exported.
+	encodesEmbedded, decodesEmbedded bool
+}
+
+// storesEmbedded reports whether the driver's codec of structs for a direction stores embedded fields that are not exported.
+func (r *typeRules) storesEmbedded(decode bool) bool {
+	if decode {
+		return r.decodesEmbedded
+	}
+	return r.encodesEmbedded
 }
 
 // typeRules returns the rules of the registries of b.
@@ -82,7 +93,7 @@ func (r *typeRules) decide(t reflect.Type, decode bool) *verdict {
 		}
 	}
 	if v.anywhere = (refusal{err, err}); err == nil {
-		v.anywhere = refusal{r.errInline(t, decode, false, 0), r.errInline(t, decode, true, 0)}
+		v.anywhere = refusal{r.errAnywhere(t, decode, false), r.errAnywhere(t, decode, true)}
 	}
 	if !r.documents[t] {
 		v.inside = refusal{r.errWrapper(t, decode, false), r.errWrapper(t, decode, true)}
@@ -91,13 +102,178 @@ func (r *typeRules) decide(t reflect.Type, decode bool) *verdict {
 	return v
 }
 
+// errAnywhere returns the error of a struct of which a UUID is lost, or stored in another representation. It is nil if
+// there is none.
+func (r *typeRules) errAnywhere(t reflect.Type, decode, jsonTags bool) error {
+	if err := r.errInline(t, decode, jsonTags, 0); err != nil || r.documents[t] {
+		return err
+	}
+	if lost := r.lost(t, r.storesEmbedded(decode), jsonTags); lost != "" {
+		return r.errRefused(t, decode, lost)
+	}
+	return nil
+}
+
+// lost says how the driver stores t, a struct type, if UUIDs in it are lost by that, and "" if none are. Next to a field
+// that is stored, one that is not exported is left out on purpose, but for a UUID with the bool that says whether it is there.
+func (r *typeRules) lost(t reflect.Type, embedded, jsonTags bool) string {
+	if !stores(t, embedded, jsonTags, map[reflect.Type]bool{}) {
+		switch _, sole := soleField(t, jsonTags); {
+		case !r.reaches(t, jsonTags, map[reflect.Type]bool{}):
+			return ""
+		case sole:
+			return "a struct around a UUID that is not exported, which the driver stores as an empty document"
+		}
+		return "a struct with a UUID of which no field is exported, so that the driver stores an empty document"
+	}
+	fields := fieldsOf(t, jsonTags)
+	if len(fields) != 2 {
+		return ""
+	}
+	for i, f := range fields {
+		if valid := fields[1-i]; valid.Type.Kind() == reflect.Bool && !isStored(f, embedded) && r.isUUID(f.Type, 0) {
+			return "a bool and a UUID that is not exported, of which the driver stores the bool alone"
+		}
+	}
+	return ""
+}
+
+// lostInline returns the name of an embedded field of the struct type t that is not exported and has the tag inline, if the
+// driver does not store it and there is a UUID in it, and "" if there is none.
+func (r *typeRules) lostInline(t reflect.Type, embedded, jsonTags bool) string {
+	for _, f := range fieldsOf(t, jsonTags) {
+		if f.Anonymous && !isStored(f, embedded) && isInline(structTag(f, jsonTags)) && r.reaches(f.Type, jsonTags, map[reflect.Type]bool{}) {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+// isStored reports whether the driver stores f, unless the struct tag says otherwise. It can be told to store embedded
+// fields that are not exported.
+func isStored(f reflect.StructField, embedded bool) bool {
+	return f.IsExported() || embedded && f.Anonymous
+}
+
+// stores reports whether the documents that the driver writes for the struct type t can have an element. The types in seen
+// have none.
+func stores(t reflect.Type, embedded, jsonTags bool, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := structTag(f, jsonTags)
+		if !isStored(f, embedded) || tag == "-" {
+			continue
+		}
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if !isInline(tag) || inner.Kind() != reflect.Struct || stores(inner, embedded, jsonTags, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// isInline reports whether a struct tag has the option inline.
+func isInline(tag string) bool {
+	_, options, _ := strings.Cut(tag, ",")
+	return slices.Contains(strings.Split(options, ","), "inline")
+}
+
+// reaches reports whether a value of type t holds a UUID or leads to one, through any field that is not tagged "-". Nothing
+// is known of interfaces. The types in seen do not.
+func (r *typeRules) reaches(t reflect.Type, jsonTags bool, seen map[reflect.Type]bool) bool {
+	switch {
+	case seen[t] || r.bytes[t]:
+		return false
+	case r.uuids[t]:
+		return true
+	case isOctets(t):
+		return r.unregistered != asBytes
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Array:
+		return t.Len() > 0 && r.reaches(t.Elem(), jsonTags, seen)
+	case reflect.Pointer, reflect.Slice:
+		return r.reaches(t.Elem(), jsonTags, seen)
+	case reflect.Map:
+		return r.reaches(t.Key(), jsonTags, seen) || r.reaches(t.Elem(), jsonTags, seen)
+	case reflect.Struct:
+		if to := pointsTo(t); to != nil && r.reaches(to, jsonTags, seen) {
+			return true
+		}
+		for _, f := range fieldsOf(t, jsonTags) {
+			if r.reaches(f.Type, jsonTags, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pointsTo returns what the struct type t is a pointer to, as [atomic.Pointer] and weak.Pointer are: a field is an
+// [unsafe.Pointer], and another one is an empty array of pointers that says of which type. It is nil for any other type.
+func pointsTo(t reflect.Type) (to reflect.Type) {
+	pointer := false
+	for i := range t.NumField() {
+		switch f := t.Field(i).Type; {
+		case f.Kind() == reflect.UnsafePointer:
+			pointer = true
+		case f.Kind() == reflect.Array && f.Len() == 0 && f.Elem().Kind() == reflect.Pointer:
+			to = f.Elem().Elem()
+		}
+	}
+	if !pointer {
+		return nil
+	}
+	return to
+}
+
+var tLocker = reflect.TypeFor[sync.Locker]()
+
+// mustNotCopy returns the type in t, or t itself, whose values must not be copied, as a [sync.Mutex] or an [atomic.Pointer]:
+// a pointer to it can be locked, which is how go vet tells them. It is nil if there is none.
+func mustNotCopy(t reflect.Type) reflect.Type {
+	switch t.Kind() {
+	case reflect.Array:
+		if t.Len() > 0 {
+			return mustNotCopy(t.Elem())
+		}
+	case reflect.Struct:
+		if reflect.PointerTo(t).Implements(tLocker) && !t.Implements(tLocker) {
+			return t
+		}
+		for i := range t.NumField() {
+			switch found := mustNotCopy(t.Field(i).Type); {
+			case found == nil:
+			case found.Name() == "noCopy": // by such a field a type says it of itself
+				return t
+			default:
+				return found
+			}
+		}
+	}
+	return nil
+}
+
 // errInline returns the error of a struct that has a struct around a UUID inline, or within what is inline, if the driver
 // does not store that UUID or stores it in another representation. It is nil if there is none.
 func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) error {
+	embedded := r.storesEmbedded(decode)
+	if name := r.lostInline(t, embedded, jsonTags); name != "" && !r.documents[t] {
+		return &UnregisteredTypeError{Type: t, decode: decode, reason: fmt.Sprintf("its field %s has the tag inline and a UUID in it, "+
+			"and the driver stores nothing of an embedded type that is not exported: export the type, or call "+
+			"RegisterDocumentType(%s) of the RegistryBuilder to leave it out", name, typeFor(t))}
+	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		_, flags, _ := strings.Cut(structTag(f, jsonTags), ",")
-		if !f.IsExported() && !f.Anonymous || !slices.Contains(strings.Split(flags, ","), "inline") {
+		if !isStored(f, embedded) || !isInline(structTag(f, jsonTags)) {
 			continue
 		}
 		inner := f.Type
@@ -109,6 +285,8 @@ func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) 
 		}
 		var reason string
 		switch sole, ok := soleField(inner, jsonTags); {
+		case !r.documents[t] && !r.documents[inner] && r.lost(inner, embedded, jsonTags) != "":
+			reason = "a UUID that is not exported, which the driver does not store"
 		case !ok || !r.isUUID(sole.Type, 0):
 		case !sole.IsExported() && (hasText(inner) || r.uuids[inner] || isValueOfItsOwn(inner, decode)):
 			reason = "a UUID that is not exported, which the driver does not store"
@@ -142,22 +320,32 @@ func isValueOfItsOwn(t reflect.Type, decode bool) bool {
 // errWrapper returns the error of a struct around a UUID, or of a UUID that can be null, inside a document. It is nil if
 // t is neither.
 func (r *typeRules) errWrapper(t reflect.Type, decode, jsonTags bool) error {
-	stored, register := r.aroundUUID(t, jsonTags), "RegisterUUIDType"
+	stored := r.aroundUUID(t, jsonTags)
 	if stored == "" {
-		stored, register = r.nullUUID(t, jsonTags), "RegisterNullUUIDType"
+		stored = r.nullUUID(t, jsonTags)
 	}
 	if stored == "" {
 		return nil
 	}
+	return r.errRefused(t, decode, stored)
+}
+
+// errRefused returns the error of t, a struct that the driver stores as it says, with the call to make.
+func (r *typeRules) errRefused(t reflect.Type, decode bool, stored string) error {
 	if p := reflect.PointerTo(t); !decode && (p.Implements(tValueMarshaler) || p.Implements(tMarshaler)) {
 		return errPointerReceiver(t)
 	}
+	const orDocument = "call %s(%s) of the RegistryBuilder to store the UUID, or RegisterDocumentType for that document"
 	var wayOut string
-	switch {
-	case canBeUUID(t) || newNullUUIDCodec(t) != nil:
-		wayOut = fmt.Sprintf("call %s(%s) of the RegistryBuilder to store the UUID, or RegisterDocumentType for that document",
-			register, typeFor(t))
-	case canBeDocument(t):
+	switch never := mustNotCopy(t); {
+	case canBeUUID(t):
+		wayOut = fmt.Sprintf(orDocument, "RegisterUUIDType", typeFor(t))
+	case canBeNull(t):
+		wayOut = fmt.Sprintf(orDocument, "RegisterNullUUIDType", typeFor(t))
+	case never != nil:
+		wayOut = fmt.Sprintf("use the UUID itself, because a value of type %v must not be copied, or call RegisterDocumentType(%s) "+
+			"of the RegistryBuilder for that document", never, typeFor(t))
+	case r.canBeDocument(t):
 		wayOut = fmt.Sprintf("use the UUID itself, or call RegisterDocumentType(%s) of the RegistryBuilder for that document", typeFor(t))
 	default:
 		wayOut = "use the UUID itself, or register a codec for the type"
@@ -168,22 +356,20 @@ func (r *typeRules) errWrapper(t reflect.Type, decode, jsonTags bool) error {
 // aroundUUID says how a struct around a UUID is stored, "" if t is none.
 func (r *typeRules) aroundUUID(t reflect.Type, jsonTags bool) string {
 	f, ok := soleField(t, jsonTags)
-	switch {
-	case !ok || structTag(f, jsonTags) != "" || !r.isUUID(f.Type, 0):
+	if !ok || !f.Anonymous || structTag(f, jsonTags) != "" || !r.isUUID(f.Type, 0) {
 		return ""
-	case f.Anonymous && f.IsExported():
-		return fmt.Sprintf("a struct around a UUID, which the driver stores as the document {%s: …}", strings.ToLower(f.Name))
-	case f.Anonymous, !f.IsExported() && hasText(t):
-		return "a struct around a UUID that is not exported, which the driver stores as an empty document"
 	}
-	return ""
+	return fmt.Sprintf("a struct around a UUID, which the driver stores as the document {%s: …}", strings.ToLower(f.Name))
 }
 
 // nullUUID says how a UUID that can be null is stored, "" if t is none.
 func (r *typeRules) nullUUID(t reflect.Type, jsonTags bool) string {
 	c := newNullUUIDCodec(t)
-	if c == nil || !hasScan(t) || structTag(t.Field(c.uuid), jsonTags) != "" || structTag(t.Field(c.valid), jsonTags) != "" ||
-		!r.isUUID(t.Field(c.uuid).Type, 0) {
+	if c == nil || !hasScan(t) {
+		return ""
+	}
+	id, valid := t.Field(c.uuid), t.Field(c.valid)
+	if !id.IsExported() || valid.Name != "Valid" || structTag(id, jsonTags) != "" || structTag(valid, jsonTags) != "" || !r.isUUID(id.Type, 0) {
 		return ""
 	}
 	return fmt.Sprintf("a UUID that can be null, which the driver stores as the document {%s: …, valid: …}", c.key)
@@ -206,24 +392,29 @@ func (r *typeRules) isUUID(t reflect.Type, depth int) bool {
 		return r.isUUID(t.Elem(), depth+1)
 	case t.Kind() == reflect.Struct:
 		f, ok := soleField(t, false)
-		return ok && structTag(f, false) == "" && (f.Anonymous || !f.IsExported() && hasText(t)) && r.isUUID(f.Type, depth+1)
+		return ok && structTag(f, false) == "" && (f.Anonymous || !f.IsExported()) && r.isUUID(f.Type, depth+1)
 	}
 	return false
 }
 
-// soleField returns the field of the struct type t, if it has one besides those named _ and those that the driver skips.
-func soleField(t reflect.Type, jsonTags bool) (sole reflect.StructField, ok bool) {
+// fieldsOf returns the fields of the struct type t besides those named _ and those that the driver skips.
+func fieldsOf(t reflect.Type, jsonTags bool) []reflect.StructField {
+	var fields []reflect.StructField
 	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Name == "_" || structTag(f, jsonTags) == "-" {
-			continue
+		if f := t.Field(i); f.Name != "_" && structTag(f, jsonTags) != "-" {
+			fields = append(fields, f)
 		}
-		if ok {
-			return sole, false
-		}
-		sole, ok = f, true
 	}
-	return sole, ok
+	return fields
+}
+
+// soleField returns the field of the struct type t, if [fieldsOf] returns one.
+func soleField(t reflect.Type, jsonTags bool) (sole reflect.StructField, ok bool) {
+	fields := fieldsOf(t, jsonTags)
+	if len(fields) != 1 {
+		return sole, false
+	}
+	return fields[0], true
 }
 
 // structTag returns the struct tag of f that the driver reads.
@@ -267,20 +458,30 @@ func uuidField(t reflect.Type) (field []int, keys []string) {
 		if !ok {
 			return nil, nil
 		}
-		key := ""
-		if f.IsExported() {
-			key, _, _ = strings.Cut(structTag(f, false), ",")
-			if key == "" {
-				key = strings.ToLower(f.Name)
-			}
-		}
-		field, keys = append(field, f.Index...), append(keys, strings.ToLower(key))
+		field, keys = append(field, f.Index...), append(keys, keyOf(f))
 		t = f.Type
 	}
 	if !isUUIDKind(t) {
 		return nil, nil
 	}
 	return field, keys
+}
+
+// keyOf returns the key of f in the documents that the driver writes, in lower case, "" if it leaves f out.
+func keyOf(f reflect.StructField) string {
+	if !f.IsExported() {
+		return ""
+	}
+	key, _, _ := strings.Cut(structTag(f, false), ",")
+	if key == "" {
+		key = f.Name
+	}
+	return strings.ToLower(key)
+}
+
+// hasOwnRepresentation reports whether t is a type of package uuidrep that has a representation of its own.
+func hasOwnRepresentation(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.PkgPath() == tStandardUUID.PkgPath()
 }
 
 // typeFor returns the expression of Go for the reflect.Type t, as far as its name tells.

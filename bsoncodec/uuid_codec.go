@@ -164,6 +164,8 @@ func (c *uuidCodec) read(vr bson.ValueReader, dst []byte, keys []string) error {
 		return nil
 	case vrType == bson.TypeString:
 		return fmt.Errorf("bsoncodec: cannot decode a string into %v: a registry built with AlsoDecodeString reads UUIDs as text", c.t)
+	case (vrType == bson.TypeEmbeddedDocument || vrType == 0) && isEmptyDocument(vr):
+		return errEmptyDocument(c.t)
 	default:
 		return fmt.Errorf("bsoncodec: cannot decode a BSON %v into %v: a UUID is a binary value", vrType, c.t)
 	}
@@ -194,9 +196,25 @@ func (c *uuidCodec) readDocument(vr bson.ValueReader, dst []byte, keys []string)
 		found = true
 	}
 	if !found {
-		return c.errDocument("it is empty", keys[0])
+		return errEmptyDocument(c.t)
 	}
 	return nil
+}
+
+// isEmptyDocument reads the beginning of the document at vr and reports whether it is empty.
+func isEmptyDocument(vr bson.ValueReader) bool {
+	dr, err := vr.ReadDocument()
+	if err != nil {
+		return false
+	}
+	_, _, err = dr.ReadElement()
+	return err == bson.ErrEOD
+}
+
+// errEmptyDocument is the error of decoding an empty document into t, the type of a UUID.
+func errEmptyDocument(t reflect.Type) error {
+	return fmt.Errorf("bsoncodec: cannot decode a document into %v: it is empty: without a codec the driver writes that for a struct "+
+		"whose fields are not exported, so that the UUID was not stored and is lost", t)
 }
 
 func (c *uuidCodec) errDocument(reason, key string) error {

@@ -331,3 +331,31 @@ func TestDriverParsesConnectionStrings(t *testing.T) {
 		}
 	}
 }
+
+type embeddedField struct{ N int32 }
+
+type embedsField struct{ embeddedField }
+
+// bsoncodec refuses a struct of which nothing is stored: the codec of structs of the mgo registries stores embedded fields that are not
+// exported, and fails to decode one.
+func TestDriverStoresEmbeddedFieldsInMgoRegistries(t *testing.T) {
+	for name, c := range map[string]struct {
+		reg  *bson.Registry
+		want bool
+	}{
+		"new": {bson.NewRegistry(), false}, "mgo": {bson.NewMgoRegistry(), true}, "respecting nil": {bson.NewRespectNilValuesMgoRegistry(), true},
+	} {
+		enc, _ := c.reg.LookupEncoder(reflect.TypeFor[embedsField]())
+		dec, _ := c.reg.LookupDecoder(reflect.TypeFor[embedsField]())
+		if driver.EncodesEmbedded(enc) != c.want || driver.DecodesEmbedded(dec) != c.want {
+			t.Errorf("%s: embedded fields are encoded: %v, and decoded: %v", name, driver.EncodesEmbedded(enc), driver.DecodesEmbedded(dec))
+		}
+		var buf bytes.Buffer
+		if err := enc.EncodeValue(bson.EncodeContext{Registry: c.reg}, bson.NewDocumentWriter(&buf), reflect.ValueOf(embedsField{})); err != nil {
+			t.Error(name, err)
+		}
+		if _, err := bson.Raw(buf.Bytes()).LookupErr("embeddedfield", "n"); (err == nil) != c.want {
+			t.Errorf("%s: got %v", name, bson.Raw(buf.Bytes()))
+		}
+	}
+}

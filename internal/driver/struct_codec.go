@@ -85,3 +85,26 @@ func HasDefaultSettings(codec any) bool {
 	}
 	return true
 }
+
+type embedded struct {
+	N int32
+}
+
+type embeds struct{ embedded }
+
+// EncodesEmbedded reports whether the driver's encoder of structs enc encodes embedded fields that are not exported, as
+// that of the two mgo registries does.
+func EncodesEmbedded(enc bson.ValueEncoder) bool {
+	var buf bytes.Buffer
+	ec := bson.EncodeContext{Registry: registry}
+	err := enc.EncodeValue(ec, bson.NewDocumentWriter(&buf), reflect.ValueOf(embeds{}))
+	return err == nil && !bytes.Equal(buf.Bytes(), emptyDocument)
+}
+
+// DecodesEmbedded reports whether the driver's decoder of structs dec looks at embedded fields that are not exported: it
+// fails for an element that is one.
+func DecodesEmbedded(dec bson.ValueDecoder) bool {
+	doc := []byte("\x0f\x00\x00\x00\x0aembedded\x00\x00")
+	vr := bson.NewDocumentReader(bytes.NewReader(doc))
+	return dec.DecodeValue(bson.DecodeContext{Registry: registry}, vr, reflect.ValueOf(new(embeds)).Elem()) != nil
+}
