@@ -29,6 +29,7 @@ var groups = slices.Insert([]group{
 		Todo: "Find out the byte order from the program that wrote the values; each field says what determines it. Then make a plan, and decide there, with trust."},
 	{Key: kinds.Generic, Label: "UUIDs of subtype 0", Plan: true, Todo: byPlan},
 	{Key: kinds.GoStruct, Label: "documents of Go structs", Plan: true, Todo: "Make a plan, and decide there to convert the documents to UUIDs. Or read them with AlsoDecodeSubtype0."},
+	{Key: "empty", Label: "empty documents in place of ids", Todo: "Find the Go program that wrote these documents, and give its type a codec. Its values cannot be had back."},
 	{Key: "malformed", Label: "without a UUID of 16 bytes", Todo: "Find the program that wrote these values. bsonids does not convert them."},
 	{Key: "binary", Label: "subtype 0, not necessarily UUIDs", Todo: "Nothing to do, unless you know that these values are UUIDs."},
 	{Key: kinds.OfText, Label: "text", Plan: true, Todo: "Nothing to do. A plan can convert text to binary values, if you decide so."},
@@ -64,6 +65,8 @@ func groupOf(f scan.Field) string {
 		return "binary"
 	case n.Structs > 0:
 		return kinds.GoStruct
+	case n.Empty > 0 && n.Malformed == 0:
+		return "empty"
 	}
 	return "malformed"
 }

@@ -34,6 +34,8 @@ func TestAdvice(t *testing.T) {
 		"text":                     {scan.Field{Path: "a", Counts: scan.Counts{Text: 1}}, "text", planOf},
 		"text and standard":        {scan.Field{Path: "a", Counts: scan.Counts{Text: 1, Standard: 1}}, "standard", planOf},
 		"Go structs":               {scan.Field{Path: "a", Counts: scan.Counts{Structs: 1}}, "goStruct", planOf},
+		"empty documents":          {scan.Field{Path: "a", Counts: scan.Counts{Empty: 1, Other: 2}}, "empty", ""},
+		"empty beside UUIDs":       {scan.Field{Path: "a", Counts: scan.Counts{Empty: 1, Standard: 2}}, "standard", ""},
 		"binary":                   {scan.Field{Path: "a", Counts: generic, Evidence: evidence(0, scan.Undetermined)}, "binary", ""},
 		"malformed":                {scan.Field{Path: "a", Counts: scan.Counts{Malformed: 1}}, "malformed", ""},
 	} {

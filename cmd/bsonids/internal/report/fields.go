@@ -20,7 +20,17 @@ type column struct {
 // columns returns the counts of a field in the order of the columns.
 func columns(c scan.Counts) []column {
 	return []column{{"subtype 4", "k4", c.Standard}, {"subtype 3", "k3", c.Legacy}, {"subtype 0", "k0", c.Generic}, {"text", "kt", c.Text},
-		{"malformed", "km", c.Malformed}, {"other", "ko", c.Other}, {"Go structs", "kg", c.Structs}}
+		{"malformed", "km", c.Malformed}, {"other", "ko", c.Other}, {"Go structs", "kg", c.Structs}, {"empty documents", "ke", c.Empty}}
+}
+
+// shown returns which of the columns a table of the fields has: those that are rare, only if they count something.
+func shown(fields []scan.Field) (which []int) {
+	for i, col := range columns(scan.Counts{}) {
+		if col.Class != "kg" && col.Class != "ke" || slices.ContainsFunc(fields, func(f scan.Field) bool { return columns(f.Counts)[i].Count > 0 }) {
+			which = append(which, i)
+		}
+	}
+	return which
 }
 
 // total returns the number of all values of a field.
@@ -75,6 +85,10 @@ func judge(f scan.Field) (all []judged) {
 			}
 		}
 		all = append(all, j)
+	}
+	if n := f.Counts.Empty; n > 0 {
+		all = append(all, judged{"empty documents", fmt.Sprintf("%d in place of ids", n), "mixed", []string{
+			"a Go program stores {} for a struct whose UUID is private and has no codec: these values cannot be had back"}, nil})
 	}
 	return all
 }

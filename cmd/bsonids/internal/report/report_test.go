@@ -117,6 +117,20 @@ func TestTable(t *testing.T) {
 	f.Path, f.Evidence[0].Reasons = "a\nshop.orders: all 3 documents\tb", []string{"equal to ids in x.y c\nd"}
 	r.Collections[0].Namespace = "shop.e\nf"
 	has(t, tableOf(Scan(r)), nil, []string{"\nshop.orders", "\tb", "c\nd", "e\nf"})
+	// Columns that are rare are there only if they count something.
+	for _, n := range []int64{0, 7} {
+		r := sample()
+		has(t, tableOf(Scan(r)), nil, []string{"Go structs", "empty documents"})
+		f := &r.Collections[0].Fields[0]
+		f.Counts.Empty = n
+		for _, out := range []string{tableOf(Scan(r)), pageOf(t, r)} {
+			if n > 0 {
+				has(t, out, []string{"empty documents: 7 in place of ids", "cannot be had back"}, []string{"Go structs:"})
+			} else {
+				has(t, out, nil, []string{"empty documents"})
+			}
+		}
+	}
 	// If fields were left out, the report does not say that there are no UUIDs.
 	r = scan.Report{Collections: []scan.Collection{{Namespace: "a.b", Mode: "all", Overflow: true}}}
 	for _, out := range []string{tableOf(Scan(r)), pageOf(t, r)} {

@@ -29,22 +29,19 @@ func (r Scan) Text(w io.Writer) {
 			fmt.Fprintln(w, "  "+noUUIDs(c))
 			continue
 		}
-		shown := columns(scan.Counts{})
-		if !slices.ContainsFunc(c.Fields, func(f scan.Field) bool { return f.Counts.Structs > 0 }) {
-			shown = shown[:len(shown)-1]
-		}
+		which := shown(c.Fields)
 		header := table.Row{"field"}
 		var align []table.ColumnConfig
-		for i, col := range shown {
-			header = append(header, col.Label)
+		for i, col := range which {
+			header = append(header, columns(scan.Counts{})[col].Label)
 			align = append(align, table.ColumnConfig{Number: 2 + i, Align: text.AlignRight})
 		}
 		t := newTable(w, append(header, "order of subtypes 3 and 0", "distinct, converted")...)
 		t.SetColumnConfigs(align)
 		for _, f := range c.Fields {
 			row := table.Row{terminal.Cell(f.Path)}
-			for _, col := range columns(f.Counts)[:len(shown)] {
-				row = append(row, known(col.Count, "%d"))
+			for _, col := range which {
+				row = append(row, known(columns(f.Counts)[col].Count, "%d"))
 			}
 			if len(f.Evidence) == 0 {
 				t.AppendRow(append(row, "", ""))

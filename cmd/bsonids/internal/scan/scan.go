@@ -36,6 +36,9 @@ type Counts struct {
 	// Structs counts documents that a Go program without a codec wrote for a struct with a UUID:
 	// {uuid: …} and {uuid: …, valid: …}. The values in them also count at their own paths.
 	Structs int64 `json:"goStructs,omitempty"`
+	// Empty counts empty documents, if other documents of the collection have a UUID or an ObjectID at this path: a Go program
+	// without a codec stores them for a struct whose UUID is private.
+	Empty int64 `json:"emptyDocuments,omitempty"`
 }
 
 // of returns the count of the values that are stored so.
@@ -112,7 +115,9 @@ type field struct {
 	values   []*decide.Values // by how they are stored
 	forms    map[kinds.Stored]*formed
 	odd      Odd
-	distinct int // values that are compared
+	empty    int64 // empty documents
+	objects  int64 // ObjectIDs
+	distinct int   // values that are compared
 }
 
 // Collection returns the Collector for a collection.
@@ -184,10 +189,14 @@ func (o *Odd) add(p *walk.Path) {
 	}
 }
 
+// emptyDocument is the size of a document without values.
+const emptyDocument = 5
+
 // value adds a value, or a document in a document.
 func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 	stored, u, ok := kinds.Read(l)
-	if l.Type == bson.TypeEmbeddedDocument && !ok {
+	empty := l.Type == bson.TypeEmbeddedDocument && len(l.Value) == emptyDocument
+	if l.Type == bson.TypeEmbeddedDocument && !ok && !empty {
 		return nil
 	}
 	c.name = p.AppendField(c.name[:0])
@@ -198,7 +207,14 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 		}
 		return c.Values(stored, decide.Others).Add(u)
 	}
+	if empty {
+		f.empty++
+		return nil
+	}
 	if !ok {
+		if l.Type == bson.TypeObjectID {
+			f.objects++
+		}
 		if subtype, _, _, ok := l.Binary(); ok && (subtype == bson.TypeBinaryUUID || subtype == bson.TypeBinaryUUIDOld) {
 			f.counts.Malformed++
 		} else {
@@ -358,7 +374,10 @@ func (c *Collector) result() Collection {
 				field.Forms = append(field.Forms, form.evidence(stored, found))
 			}
 		}
-		if field.Counts = f.counts; f.counts.uuids() > 0 {
+		if f.counts.uuids() > 0 || f.objects > 0 {
+			f.counts.Empty = f.empty
+		}
+		if field.Counts = f.counts; f.counts.uuids() > 0 || f.counts.Empty > 0 {
 			out.Fields = append(out.Fields, field)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -214,5 +215,36 @@ func TestOddNames(t *testing.T) {
 		if len(want) > 0 {
 			t.Errorf("%s: not found: %v", name, want)
 		}
+	}
+}
+
+// Empty documents are counted where other documents of the collection have ids: Go programs store {} for a struct with a
+// private UUID that has no codec.
+func TestEmptyDocuments(t *testing.T) {
+	u := bson.Binary{Subtype: 4, Data: uuid.New().NodeID()}
+	u.Data = append(make([]byte, 10), u.Data...)
+	stored, err := bson.Marshal(struct{ ID struct{ id uuid.UUID } }{})
+	if err != nil || bson.Raw(stored).Lookup("id").Type != bson.TypeEmbeddedDocument || len(bson.Raw(stored).Lookup("id").Value) != 5 {
+		t.Fatalf("the driver stores %s, %v", bson.Raw(stored), err)
+	}
+	s := newScan(t)
+	c := s.collector(t, "c")
+	none := bson.D{}
+	for _, d := range []bson.D{
+		{{Key: "_id", Value: bson.NewObjectID()}, {Key: "room", Value: u}, {Key: "text", Value: uuid.NewString()}, {Key: "n", Value: 1}, {Key: "all", Value: none}, {Key: "many", Value: bson.A{u, none, none}}, {Key: "in", Value: bson.D{{Key: "id", Value: u}}}},
+		{{Key: "_id", Value: none}, {Key: "room", Value: none}, {Key: "text", Value: none}, {Key: "n", Value: none}, {Key: "all", Value: none}, {Key: "many", Value: bson.A{}}, {Key: "in", Value: none}},
+		{{Key: "_id", Value: 1}, {Key: "room", Value: none}, {Key: "in", Value: bson.D{{Key: "id", Value: none}, {Key: "other", Value: 1}}}},
+	} {
+		collect(t, c, d)
+	}
+	got := make(map[string]int64)
+	for _, f := range s.judged(t)[0].Fields {
+		got[f.Path] = f.Counts.Empty
+		if f.Path == "_id" && f.Counts.Other != 2 {
+			t.Errorf("_id: %+v", f.Counts)
+		}
+	}
+	if want := map[string]int64{"_id": 1, "room": 2, "text": 1, "many[]": 2, "in.id": 1}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
