@@ -36,13 +36,31 @@ func (c *checker) findBypasses() {
 					"and the value holds a UUID: use bsoncodec.UnmarshalValue")
 			}
 		case recv != nil && f.Name() == "SetMetadata" && isNamed(recv.Type(), driver+"/mongo/options", "GridFSUploadOptionsBuilder"):
-			sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-			if ok && len(call.Args) == 1 && c.holdsUUID(call.Args[0]) && !c.setsRegistry(sel.X, stack) {
+			if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && len(call.Args) == 1 && c.holdsUUID(call.Args[0]) &&
+				!c.setsRegistry(sel.X, stack) && c.isUploadedPastRegistry(call) {
 				c.report(call, "registry", "the metadata of GridFS do not use the registry of the client, "+
-					"and the value holds a UUID: call SetRegistry of the upload options")
+					"and the value holds a UUID: use clientopt.GridFS, or call SetRegistry of the upload options")
 			}
 		}
 	})
+}
+
+// findPassedOn reports what functions and generic types do with the UUIDs that they are given.
+func (c *checker) findPassedOn() {
+	if c.reach == nil {
+		return
+	}
+	for n, by := range c.reach.bypasses {
+		if c.isSet("AlsoDecodeSubtype0()") || c.isSet("UnregisteredAsBytes()") {
+			break
+		}
+		c.report(n, "registry", by+" encodes or decodes with a function of package bson that does not use the registry of the client, "+
+			"and the value holds a UUID: use the functions of bsoncodec there")
+	}
+	for n := range c.reach.octets {
+		c.report(n, "octets", "the bytes of a UUID get into a document without their type, and are stored as a binary value of subtype 0: "+
+			"use the UUID itself, or uuidrep.NewBinary")
+	}
 }
 
 func replacement(name string) string {
@@ -50,69 +68,4 @@ func replacement(name string) string {
 		return "MarshalExtJSON"
 	}
 	return name
-}
-
-// setsRegistry reports whether SetRegistry is called in the chain of calls around or before a call
-// on the builder, or anywhere on the variable that holds it.
-func (c *checker) setsRegistry(builder ast.Expr, stack []ast.Node) bool {
-	for i := len(stack) - 1; i >= 0; i-- { // b.SetMetadata(v).SetRegistry(reg)
-		if sel, ok := stack[i].(*ast.SelectorExpr); ok && sel.Sel.Name == "SetRegistry" {
-			return true
-		}
-	}
-	variable := c.assignedTo(stack)
-	for e := ast.Unparen(builder); ; { // b.SetRegistry(reg).SetMetadata(v)
-		call, ok := e.(*ast.CallExpr)
-		if !ok {
-			if id, ok := e.(*ast.Ident); ok {
-				variable = c.TypesInfo.ObjectOf(id)
-			}
-			break
-		}
-		sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-		if !ok {
-			break
-		}
-		if sel.Sel.Name == "SetRegistry" {
-			return true
-		}
-		e = ast.Unparen(sel.X)
-	}
-	if variable == nil {
-		return false
-	}
-	found := false
-	c.visit((*ast.SelectorExpr)(nil), func(n ast.Node, _ []ast.Node) {
-		sel := n.(*ast.SelectorExpr)
-		id, ok := rootOf(sel.X).(*ast.Ident)
-		found = found || ok && sel.Sel.Name == "SetRegistry" && c.TypesInfo.ObjectOf(id) == variable
-	})
-	return found
-}
-
-// assignedTo returns the variable that the value of the innermost expression is assigned to.
-func (c *checker) assignedTo(stack []ast.Node) types.Object {
-	for i := len(stack) - 1; i >= 0; i-- {
-		if a, ok := stack[i].(*ast.AssignStmt); ok && len(a.Lhs) == 1 {
-			if id, ok := a.Lhs[0].(*ast.Ident); ok {
-				return c.TypesInfo.ObjectOf(id)
-			}
-		}
-	}
-	return nil
-}
-
-// rootOf returns what the first call of a chain of calls is made on.
-func rootOf(e ast.Expr) ast.Expr {
-	for {
-		call, ok := ast.Unparen(e).(*ast.CallExpr)
-		if !ok {
-			return ast.Unparen(e)
-		}
-		sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-		if !ok {
-			return call
-		}
-		e = sel.X
-	}
 }

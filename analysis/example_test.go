@@ -50,7 +50,7 @@ func Example() {
 	}
 	// Output:
 	// planted.go:9: v1: version 1 of the driver beside version 2: its types, such as primitive.Binary, are other types for version 2
-	// planted.go:23: unregistered: a registry of bsoncodec refuses OrderID, which is of kind [16]byte and not registered: call RegistryBuilder.RegisterUUIDType, or name it in the flag -registered
+	// planted.go:23: unregistered: a registry of bsoncodec refuses OrderID, which is of kind [16]byte and not registered: call RegistryBuilder.RegisterUUIDType; if that is done elsewhere, write //bsonids:registered above its declaration, or name it in the flag -registered (golangci-lint: registered)
 	// planted.go:28: v1: version 2 of the driver ignores this form of MarshalBSONValue: the method must be MarshalBSONValue() (byte, []byte, error); what version 2 has stored since without it has another form
 	// planted.go:36: octets: the bytes of a UUID in a bson.Binary of subtype 0: other drivers do not read it as a UUID; use the UUID itself, or uuidrep.NewBinary
 	// planted.go:40: octets: the bytes of a UUID in a bson.Binary of subtype 3: in this order they are the representation pythonLegacy; use uuidrep.NewBinaryWithRepresentation
@@ -58,6 +58,6 @@ func Example() {
 	// planted.go:44: octets: the bytes of a UUID in the field Customer are stored as a binary value of subtype 0: give the field a UUID type
 	// planted.go:47: registry: bson.Marshal does not use the registry of the client, and the value holds a UUID: use bsoncodec.Marshal
 	// planted.go:51: registry: RawValue.Unmarshal does not use the registry of the client, and the value holds a UUID: use bsoncodec.UnmarshalValue
-	// planted.go:54: registry: the metadata of GridFS do not use the registry of the client, and the value holds a UUID: call SetRegistry of the upload options
+	// planted.go:54: registry: the metadata of GridFS do not use the registry of the client, and the value holds a UUID: use clientopt.GridFS, or call SetRegistry of the upload options
 	// program.go:7: client: no client of this program has a registry, and documents hold UUIDs (users.User), which the driver stores as binary subtype 0 and does not read from subtype 4: use clientopt.Connect
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
@@ -38,12 +37,17 @@ func (c *checker) findMistakes() {
 			c.clientOption(call, f.Name())
 		case isNamed(recv.Type(), autoid, "Collection"):
 			c.insert(call, f)
+		case isNamed(recv.Type(), driver+"/mongo", "Collection"):
+			c.insertPast(call, f)
+		case isNamed(recv.Type(), library+"/uuidgen", "Range"):
+			c.filterOfRange(call, f)
 		}
 	})
+	c.findBounds()
 	c.findCodecs()
 	c.findAssertions()
 	c.findTextIDs()
-	c.findTextFilters()
+	c.findFilters()
 }
 
 // clientOption reports a connection string whose uuidRepresentation the driver ignores, and a registry
@@ -123,7 +127,13 @@ func (c *checker) findAssertions() {
 			if x.Sel.Name == "InsertedID" && isBSON(target, "Binary") && isNamed(c.TypesInfo.TypeOf(x.X), driver+"/mongo", "InsertOneResult") {
 				c.report(assert, "assertion", "with a registry of bsoncodec InsertedID is a UUID, and no bson.Binary")
 			}
+			if x.Sel.Name == "UpsertedID" {
+				c.upserted(assert, target, x.X)
+			}
 		case *ast.IndexExpr:
+			if sel, ok := ast.Unparen(x.X).(*ast.SelectorExpr); ok && sel.Sel.Name == "UpsertedIDs" {
+				c.upserted(assert, target, sel.X)
+			}
 			id, ok := ast.Unparen(x.X).(*ast.Ident)
 			if ok && isBSON(target, "M") && decoded[c.TypesInfo.ObjectOf(id)] && !c.isSet("DefaultDocumentM") {
 				c.report(assert, "assertion", "version 2 of the driver decodes a document within a document into a bson.D: "+
@@ -131,6 +141,34 @@ func (c *checker) findAssertions() {
 			}
 		}
 	})
+}
+
+// upserted reports the assertion that the id of an upsert is a UUID. A collection of package autoid returns it so.
+func (c *checker) upserted(assert *ast.TypeAssertExpr, target types.Type, result ast.Expr) {
+	if !c.isUUIDType(target) {
+		return
+	}
+	for _, e := range c.origins(result) {
+		call, ok := e.(*ast.CallExpr)
+		if !ok {
+			return
+		}
+		if recv, _ := c.methodOf(call); recv == nil || !isNamed(c.typeOf(recv), driver+"/mongo", "Collection") {
+			return
+		}
+	}
+	if cur, ok := c.inspect.Root().FindNode(assert); ok {
+		for body := range cur.Enclosing((*ast.FuncDecl)(nil)) {
+			for other := range body.Preorder((*ast.TypeAssertExpr)(nil)) {
+				t := other.Node().(*ast.TypeAssertExpr)
+				if t.Type != nil && isBSON(c.typeOf(t.Type), "Binary") && types.ExprString(t.X) == types.ExprString(assert.X) {
+					return // it takes both
+				}
+			}
+		}
+	}
+	c.report(assert, "assertion", "the driver decodes the id of an upsert without the registry of the client, so that a UUID is a bson.Binary: "+
+		"use autoid.Collection, or bsoncodec.DecodeNative")
 }
 
 // decodedVariables returns the variables of type bson.M whose address is given to a method that decodes.
@@ -181,68 +219,4 @@ func (c *checker) findTextIDs() {
 			}
 		}
 	})
-}
-
-// findTextFilters reports the text of a UUID as the value of a key that a struct of this package
-// declares as a UUID: it equals no stored UUID.
-func (c *checker) findTextFilters() {
-	keys := make(map[string]bool)
-	c.visit((*ast.StructType)(nil), func(n ast.Node, _ []ast.Node) {
-		for _, f := range n.(*ast.StructType).Fields.List {
-			key, _, _ := strings.Cut(reflect.StructTag(tagOf(f)).Get("bson"), ",")
-			if t := c.TypesInfo.TypeOf(f.Type); key != "" && t != nil && isUUID(t) {
-				keys[key] = true
-			}
-		}
-	})
-	c.visit((*ast.CompositeLit)(nil), func(n ast.Node, _ []ast.Node) {
-		lit := n.(*ast.CompositeLit)
-		t := c.TypesInfo.TypeOf(lit)
-		switch {
-		case t == nil:
-		case isBSON(t, "M"), c.literals[lit]:
-			for _, elt := range lit.Elts {
-				if kv, ok := elt.(*ast.KeyValueExpr); ok && keys[c.constant(kv.Key)] {
-					c.text(kv.Value)
-				}
-			}
-		case isBSON(t, "E") && len(lit.Elts) == 2:
-			key, value := lit.Elts[0], lit.Elts[1]
-			if kv, ok := key.(*ast.KeyValueExpr); ok {
-				key = kv.Value
-			}
-			if kv, ok := value.(*ast.KeyValueExpr); ok {
-				value = kv.Value
-			}
-			if keys[c.constant(key)] {
-				c.text(value)
-			}
-		}
-	})
-}
-
-// textOf returns u of the call u.String() of a UUID u, or nil.
-func (c *checker) textOf(e ast.Expr) ast.Expr {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok || len(call.Args) != 0 {
-		return nil
-	}
-	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	if !ok || sel.Sel.Name != "String" || !isUUID(c.TypesInfo.TypeOf(sel.X)) {
-		return nil
-	}
-	return sel.X
-}
-
-// text reports the call u.String() of a UUID u.
-func (c *checker) text(e ast.Expr) {
-	u := c.textOf(e)
-	if u == nil {
-		return
-	}
-	var fix *analysis.SuggestedFix
-	if !c.isUnregistered(c.TypesInfo.TypeOf(u)) {
-		fix = &analysis.SuggestedFix{Message: "Use the UUID", TextEdits: []analysis.TextEdit{{Pos: u.End(), End: ast.Unparen(e).End()}}}
-	}
-	c.reportFix(e, "octets", "the text of a UUID equals no UUID that is stored under this key", fix)
 }

@@ -2,12 +2,10 @@ package analysis
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // moduleDir returns the folder of the package's module, or "". A file that cgo has made is in no module.
@@ -36,42 +34,14 @@ func (c *checker) usesVersion2() bool {
 	return dir != "" && err == nil && requires(string(b), driver)
 }
 
-// isSet reports whether an option is named in the package or, since clients are often made elsewhere, in
-// any file of its module.
+// isSet reports whether an option, or a call such as "EncodeAsString()", is named in the package or, since clients are
+// often made elsewhere, in any file of its module.
 func (c *checker) isSet(option string) bool {
-	return c.names(option) || namedIn(c.moduleDir(), option)
+	return c.names(strings.TrimRight(option, "()")) || namedIn(c.moduleDir(), option)
 }
 
-var named sync.Map // folder and option: whether the option is named there
-
-func namedIn(module, option string) bool {
-	if module == "" {
-		return false
-	}
-	key := [2]string{module, option}
-	if found, ok := named.Load(key); ok {
-		return found.(bool)
-	}
-	found := false
-	_ = filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil
-		case d.IsDir() && path != module:
-			_, err := os.Stat(filepath.Join(path, "go.mod"))
-			if name := d.Name(); err == nil || name == "vendor" || name == "testdata" || strings.HasPrefix(name, ".") {
-				return fs.SkipDir
-			}
-		case strings.HasSuffix(path, ".go"):
-			if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(option)) {
-				found = true
-				return fs.SkipAll
-			}
-		}
-		return nil
-	})
-	named.Store(key, found)
-	return found
+func namedIn(dir, option string) bool {
+	return slices.ContainsFunc(moduleIn(dir).files, func(f moduleFile) bool { return bytes.Contains(f.text, []byte(option)) })
 }
 
 // requires reports whether a go.mod file has a requirement of a module without the comment // indirect.

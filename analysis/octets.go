@@ -39,6 +39,9 @@ func (c *checker) findOctets() {
 		}
 		for i, lhs := range assign.Lhs {
 			sel, ok := ast.Unparen(lhs).(*ast.SelectorExpr)
+			if index, ok := ast.Unparen(lhs).(*ast.IndexExpr); ok && isBSON(c.typeOf(index.X), "M") { // filter["customer"] = u[:]
+				c.value(assign.Rhs[i])
+			}
 			if !ok {
 				continue
 			}
@@ -223,5 +226,40 @@ func (c *checker) isUUIDExpr(e ast.Expr) bool {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	return isUUID(t)
+	return c.isUUIDType(t)
+}
+
+// isUUIDType reports whether t is a type for UUIDs: see isUUID, and what the module registers as one, and a type parameter
+// whose type arguments are such types.
+func (c *checker) isUUIDType(t types.Type) bool {
+	if isUUID(t) || isNamed(t, library+"/uuidrep", "ID") {
+		return true
+	}
+	if p, ok := types.Unalias(t).(*types.TypeParam); ok {
+		return c.isUUIDParameter(p)
+	}
+	return isOctets(t) && c.isRegisteredUUID(t)
+}
+
+// isUUIDParameter reports whether all types in the constraint of a type parameter are types for UUIDs.
+func (c *checker) isUUIDParameter(p *types.TypeParam) bool {
+	constraint, ok := p.Constraint().Underlying().(*types.Interface)
+	if !ok || constraint.NumEmbeddeds() == 0 {
+		return false
+	}
+	for e := range constraint.EmbeddedTypes() {
+		union, ok := e.(*types.Union)
+		if !ok {
+			if !c.isUUIDType(e) {
+				return false
+			}
+			continue
+		}
+		for term := range union.Terms() {
+			if !c.isUUIDType(term.Type()) {
+				return false
+			}
+		}
+	}
+	return true
 }

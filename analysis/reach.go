@@ -11,12 +11,27 @@ import (
 )
 
 // reachFact says what of a function or a generic type becomes a document or a part of one: the parameters
-// of an interface type, and the type parameters, by their index.
-type reachFact struct{ Params, TypeParams []int }
+// of an interface type, and the type parameters, by their index. Those of Default are encoded or decoded without the
+// registry of a client. The bytes of those of Octets get into documents without their type.
+type reachFact struct {
+	Params, TypeParams               []int
+	DefaultParams, DefaultTypeParams []int
+	Octets                           []int
+}
 
 func (*reachFact) AFact() {}
 func (f *reachFact) String() string {
-	return fmt.Sprintf("documents: parameters %v, type parameters %v", f.Params, f.TypeParams)
+	text := "of documents"
+	if f.Params != nil || f.TypeParams != nil {
+		text = fmt.Sprintf("documents: parameters %v, type parameters %v", f.Params, f.TypeParams)
+	}
+	if f.DefaultParams != nil || f.DefaultTypeParams != nil {
+		text += fmt.Sprintf(", without a registry: parameters %v, type parameters %v", f.DefaultParams, f.DefaultTypeParams)
+	}
+	if f.Octets != nil {
+		text += fmt.Sprintf(", bytes of type parameters %v", f.Octets)
+	}
+	return text
 }
 
 // takesDocuments reports whether the arguments of type any of a function are documents or parts of them.
@@ -30,8 +45,9 @@ func takesDocuments(f *types.Func) bool {
 
 // A document is a type that reaches the driver, and where.
 type document struct {
-	at ast.Node
-	t  types.Type
+	at          ast.Node
+	t           types.Type
+	addressable bool // or it is not known whether it is
 }
 
 // A reach finds the documents of a package.
@@ -40,7 +56,9 @@ type reach struct {
 	facts     map[types.Object]*reachFact
 	owners    map[*types.TypeParam]types.Object // the function or the type that declares it
 	documents []document
-	active    map[ast.Expr]bool // what value looks at
+	bypasses  map[ast.Node]string // what is encoded or decoded without the registry of a client, and by what
+	octets    map[ast.Node]bool   // the bytes of a UUID that a function puts into a document
+	active    map[ast.Expr]bool   // what value looks at
 	changed   bool
 }
 
@@ -50,11 +68,14 @@ func (c *checker) findDocuments() {
 	r := &reach{checker: c, facts: map[types.Object]*reachFact{}, owners: map[*types.TypeParam]types.Object{}, active: map[ast.Expr]bool{}}
 	r.findOwners()
 	for r.changed = true; r.changed; {
-		r.changed, r.documents = false, nil
+		r.changed, r.documents, r.bypasses, r.octets = false, nil, map[ast.Node]string{}, map[ast.Node]bool{}
 		for f, decl := range c.decls {
 			ast.Inspect(decl.Body, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok {
-					r.call(f, call)
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					r.call(f, n)
+				case *ast.CompositeLit:
+					r.literal(f, n)
 				}
 				return true
 			})
@@ -79,6 +100,7 @@ func (c *checker) findDocuments() {
 			c.ExportObjectFact(obj, fact)
 		}
 	}
+	c.reach = r
 	slices.SortStableFunc(r.documents, func(a, b document) int { return int(a.at.Pos() - b.at.Pos()) })
 	c.documents = r.documents
 	for _, doc := range c.documents {
@@ -144,16 +166,102 @@ func (r *reach) call(f *types.Func, call *ast.CallExpr) {
 			t = slice.Elem()
 		}
 		if known != nil && slices.Contains(known.Params, p) || takesDocuments(callee) && isAny(t) {
-			r.value(f, arg)
+			r.value(f, arg, false)
+			if r.uuidOf(arg) != nil {
+				r.octets[arg] = true
+			}
+		}
+		if known != nil && slices.Contains(known.DefaultParams, p) {
+			r.byDefault(f, arg, callee.Name())
+		}
+	}
+	if arg := byDefaultRegistry(callee, call); arg != nil {
+		r.byDefault(f, arg, "")
+	}
+}
+
+// byDefaultRegistry returns the argument of a call that the driver's own registry encodes or decodes, or nil.
+func byDefaultRegistry(callee *types.Func, call *ast.CallExpr) ast.Expr {
+	i, ok := 0, false
+	switch recv := callee.Signature().Recv(); {
+	case callee.Pkg().Path() != driver+"/bson":
+	case recv == nil:
+		i, ok = withoutRegistry[callee.Name()]
+	default:
+		ok = callee.Name() == "Unmarshal" && isBSON(recv.Type(), "RawValue")
+	}
+	if !ok || i >= len(call.Args) {
+		return nil
+	}
+	return call.Args[i]
+}
+
+// byDefault notes a value in the body of f that is encoded or decoded without the registry of a client, by a function
+// with a name, or by one of the driver.
+func (r *reach) byDefault(f *types.Func, e ast.Expr, by string) {
+	if by != "" && r.holdsUUID(e) {
+		r.bypasses[e] = by
+	}
+	if f == nil || isWithin(r.Pkg, library) || r.choosesRegistry(f) {
+		return
+	}
+	if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok {
+		e = u.X
+	}
+	v := r.variable(e)
+	for i := 0; v != nil && isOpen(v.Type()) && i < f.Signature().Params().Len(); i++ {
+		if f.Signature().Params().At(i) == v {
+			r.mark(f, i, func(fact *reachFact) *[]int { return &fact.DefaultParams })
+		}
+	}
+	r.typeParameters(r.typeOf(e), func(fact *reachFact) *[]int { return &fact.DefaultTypeParams })
+}
+
+// choosesRegistry reports whether a function encodes with a registry, too.
+func (r *reach) choosesRegistry(f *types.Func) bool {
+	found := false
+	ast.Inspect(r.decls[f], func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			obj := r.TypesInfo.Uses[id]
+			found = found || obj != nil && obj.Pkg() != nil && (obj.Pkg().Path() == library+"/bsoncodec" || obj.Name() == "SetRegistry")
+		}
+		return !found
+	})
+	return found
+}
+
+// literal notes what a literal of a bson.D, bson.M or bson.A in the body of f takes from its parameters.
+func (r *reach) literal(f *types.Func, lit *ast.CompositeLit) {
+	if !isBSON(r.typeOf(lit), "E", "M", "A") {
+		return
+	}
+	for i, elt := range lit.Elts {
+		if kv, ok := elt.(*ast.KeyValueExpr); ok {
+			elt = kv.Value
+		} else if isBSON(r.typeOf(lit), "E") && i == 0 {
+			continue
+		}
+		v := r.variable(elt)
+		for i := 0; v != nil && isOpen(v.Type()) && i < f.Signature().Params().Len(); i++ {
+			if f.Signature().Params().At(i) == v {
+				r.mark(f, i, params)
+			}
+		}
+		r.typeParameters(r.typeOf(elt), typeParams)
+		if slice, ok := ast.Unparen(elt).(*ast.SliceExpr); ok && slice.Low == nil && slice.High == nil {
+			r.typeParameters(r.typeOf(slice.X), func(fact *reachFact) *[]int { return &fact.Octets })
 		}
 	}
 }
 
-// value notes a value that is a document or a part of one, in the body of f.
-func (r *reach) value(f *types.Func, e ast.Expr) {
+func params(f *reachFact) *[]int     { return &f.Params }
+func typeParams(f *reachFact) *[]int { return &f.TypeParams }
+
+// value notes a value that is a document or a part of one, in the body of f. It says whether the value is addressable.
+func (r *reach) value(f *types.Func, e ast.Expr, addressable bool) {
 	e = ast.Unparen(e)
 	if u, ok := e.(*ast.UnaryExpr); ok {
-		e = ast.Unparen(u.X)
+		e, addressable = ast.Unparen(u.X), true
 	}
 	if r.active[e] { // a variable that is given a document with itself
 		return
@@ -167,22 +275,23 @@ func (r *reach) value(f *types.Func, e ast.Expr) {
 			if kv, ok := elt.(*ast.KeyValueExpr); ok {
 				elt = kv.Value
 			}
-			if _, ok := r.typeOf(elt).Underlying().(*types.Basic); !ok {
-				r.value(f, elt)
+			_, basic := r.typeOf(elt).Underlying().(*types.Basic)
+			if _, isLiteral := elt.(*ast.CompositeLit); !basic && (holdsAny(t) || isLiteral || structOf(t) != nil) {
+				r.value(f, elt, !holdsAny(t)) // what is not any is looked at as a part of t
 			}
 		}
 	}
 	if v := r.variable(e); v != nil {
 		for i := 0; f != nil && isOpen(t) && i < f.Signature().Params().Len(); i++ {
 			if f.Signature().Params().At(i) == v {
-				r.mark(f, i, false)
+				r.mark(f, i, params)
 			}
 		}
 		if from := r.once(v); from != nil && r.variable(from) == nil && (holdsAny(t) || isOpen(t) && !isOpen(r.typeOf(from))) {
-			r.value(f, from)
+			r.value(f, from, addressable)
 		}
 	}
-	r.document(e, t)
+	r.document(e, t, addressable)
 }
 
 // holdsAny reports whether t is a map or a slice of any.
@@ -221,14 +330,34 @@ func (r *reach) instance(id *ast.Ident, instance types.Instance) {
 	}
 	fact := r.fact(obj)
 	for i := range instance.TypeArgs.Len() {
+		t := instance.TypeArgs.At(i)
 		if obj.Pkg().Path() == library+"/cursors" || fact != nil && slices.Contains(fact.TypeParams, i) {
-			r.document(id, instance.TypeArgs.At(i))
+			r.document(id, t, true)
+		}
+		if fact != nil && slices.Contains(fact.DefaultTypeParams, i) {
+			r.typeParameters(t, func(fact *reachFact) *[]int { return &fact.DefaultTypeParams })
+			if holds(t, isUUID) {
+				r.bypasses[id] = obj.Name()
+			}
+		}
+		if fact != nil && slices.Contains(fact.Octets, i) {
+			r.typeParameters(t, func(fact *reachFact) *[]int { return &fact.Octets })
+			if r.isUUIDType(t) {
+				r.octets[id] = true
+			}
 		}
 	}
 }
 
 // document notes a type that reaches the driver. If it is made of a type parameter, so does its argument.
-func (r *reach) document(at ast.Node, t types.Type) {
+func (r *reach) document(at ast.Node, t types.Type, addressable bool) {
+	if !r.typeParameters(t, typeParams) {
+		r.documents = append(r.documents, document{at, t, addressable})
+	}
+}
+
+// typeParameters marks the type parameters that a type is made of, and reports whether it is.
+func (r *reach) typeParameters(t types.Type, list func(*reachFact) *[]int) bool {
 	parameter := false
 	var visit func(t types.Type)
 	visit = func(t types.Type) {
@@ -236,7 +365,7 @@ func (r *reach) document(at ast.Node, t types.Type) {
 		case *types.TypeParam:
 			parameter = true
 			if owner := r.owners[t]; owner != nil {
-				r.mark(owner, t.Index(), true)
+				r.mark(owner, t.Index(), list)
 			}
 		case *types.Pointer:
 			visit(t.Elem())
@@ -253,24 +382,18 @@ func (r *reach) document(at ast.Node, t types.Type) {
 		}
 	}
 	visit(t)
-	if !parameter {
-		r.documents = append(r.documents, document{at, t})
-	}
+	return parameter
 }
 
-func (r *reach) mark(obj types.Object, i int, typeParam bool) {
+func (r *reach) mark(obj types.Object, i int, list func(*reachFact) *[]int) {
 	f := r.facts[obj]
 	if f == nil {
 		f = new(reachFact)
 		r.facts[obj] = f
 	}
-	list := &f.Params
-	if typeParam {
-		list = &f.TypeParams
-	}
-	if !slices.Contains(*list, i) {
-		*list = append(*list, i)
-		slices.Sort(*list)
+	if l := list(f); !slices.Contains(*l, i) {
+		*l = append(*l, i)
+		slices.Sort(*l)
 		r.changed = true
 	}
 }
@@ -281,15 +404,19 @@ func (c *checker) findReached() {
 	c.findFields()
 	reported := map[any]bool{} // a field, or a position
 	for _, doc := range c.documents {
-		seen := map[types.Type]bool{}
-		var visit func(t types.Type, at ast.Node, field *types.Var)
-		visit = func(t types.Type, at ast.Node, field *types.Var) {
+		type state struct {
+			t           types.Type
+			addressable bool
+		}
+		seen := map[state]bool{}
+		var visit func(t types.Type, at ast.Node, field *types.Var, addressable bool)
+		visit = func(t types.Type, at ast.Node, field *types.Var, addressable bool) {
 			t = types.Unalias(t)
-			if seen[t] {
+			if seen[state{t, addressable}] {
 				return
 			}
-			seen[t] = true
-			if c.isUnregistered(t) || c.isWrapper(t) && field != nil {
+			seen[state{t, addressable}] = true
+			if c.isRefused(t, addressable, field != nil) {
 				var key any = at.Pos()
 				where := ""
 				if field != nil {
@@ -306,13 +433,13 @@ func (c *checker) findReached() {
 			}
 			switch u := t.Underlying().(type) {
 			case *types.Pointer:
-				visit(u.Elem(), at, field)
+				visit(u.Elem(), at, field, true)
 			case *types.Slice:
-				visit(u.Elem(), at, field)
+				visit(u.Elem(), at, field, true)
 			case *types.Array:
-				visit(u.Elem(), at, field)
+				visit(u.Elem(), at, field, addressable)
 			case *types.Map:
-				visit(u.Elem(), at, field)
+				visit(u.Elem(), at, field, false)
 			case *types.Struct:
 				for i := range u.NumFields() {
 					f, at := u.Field(i), at
@@ -320,19 +447,18 @@ func (c *checker) findReached() {
 						continue
 					}
 					if isDocument(t) && types.Identical(f.Type(), f.Origin().Type()) {
-						e := elementOf(f.Type())
-						if c.isUnregistered(e) || c.isWrapper(e) {
+						if e, addressable := elementOf(f.Type(), true); c.isRefused(e, addressable, true) {
 							continue // findUnregistered reports it
 						}
 					}
 					if declared := c.fields[f]; declared != nil {
 						at = declared
 					}
-					visit(f.Type(), at, f)
+					visit(f.Type(), at, f, addressable)
 				}
 			}
 		}
-		visit(doc.t, doc.at, nil)
+		visit(doc.t, doc.at, nil, doc.addressable)
 	}
 }
 

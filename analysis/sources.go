@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/types"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -243,6 +244,43 @@ func (c *checker) insertOne(doc ast.Expr, kind string, filled bool) {
 		c.report(doc, "id", "the _id of "+name+
 			" has no omitempty: a zero _id is refused, and never replaced by the source of the autoid.Collection")
 	}
+}
+
+// insertPast reports inserts of documents without an _id into the collection of the driver that an autoid.Collection
+// embeds: the driver makes their ids.
+func (c *checker) insertPast(call *ast.CallExpr, f *types.Func) {
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || f.Name() != "InsertOne" && f.Name() != "InsertMany" || len(call.Args) < 2 {
+		return
+	}
+	for _, e := range c.origins(sel.X) {
+		embedded, ok := e.(*ast.SelectorExpr)
+		if !ok || embedded.Sel.Name != "Collection" || !isNamed(c.typeOf(embedded.X), autoid, "Collection") {
+			return
+		}
+	}
+	for _, doc := range c.elements(call.Args[1]) {
+		if c.lacksID(doc) {
+			c.report(doc, "id", "this insert goes past the autoid.Collection, whose source makes no _id for it, but the driver an ObjectID: "+
+				"call "+f.Name()+" of the autoid.Collection")
+			return
+		}
+	}
+}
+
+// lacksID reports whether a document has no _id: it is spelled out without one, or it is a struct without a field for it,
+// or with one that this package never sets.
+func (c *checker) lacksID(doc ast.Expr) bool {
+	if elements := c.spelledOut(doc); elements != nil {
+		return !slices.ContainsFunc(elements, func(e condition) bool { return e.path == "_id" || e.path == "" })
+	}
+	t := c.typeOf(doc)
+	st := structOf(t)
+	if st == nil || marshalsItself(t) {
+		return false
+	}
+	id, _ := idField(t)
+	return id == nil || !c.names("Assign") && len(c.flow().values[id]) == 0 && !c.flow().unknown[id] && id.Pkg() == c.Pkg
 }
 
 // idField returns the field of a struct that is the _id, which can be in an inline struct, and whether it

@@ -1,106 +1,18 @@
 package analysis
 
 import (
-	"fmt"
 	"go/ast"
 	"go/types"
 	"reflect"
 	"slices"
-	"strings"
 )
-
-// registeredFact marks a type whose declaration has the directive //bsonids:registered.
-type registeredFact struct{}
-
-func (*registeredFact) AFact()         {}
-func (*registeredFact) String() string { return "registered" }
-
-const directive = "//bsonids:registered"
-
-// exportRegistered exports a fact for each type of this package with the directive.
-func (c *checker) exportRegistered() {
-	for _, f := range c.Files {
-		for _, decl := range f.Decls {
-			gen, ok := decl.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, s := range gen.Specs {
-				spec, ok := s.(*ast.TypeSpec)
-				if !ok || !hasDirective(spec.Doc) && !(hasDirective(gen.Doc) && len(gen.Specs) == 1) {
-					continue
-				}
-				if obj := c.TypesInfo.Defs[spec.Name]; obj != nil {
-					c.ExportObjectFact(obj, new(registeredFact))
-				}
-			}
-		}
-	}
-}
-
-func hasDirective(doc *ast.CommentGroup) bool {
-	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool {
-		return strings.TrimSpace(c.Text) == directive
-	})
-}
-
-// The methods of bsoncodec.RegistryBuilder and of bson.Registry that take the type which they
-// register.
-var registrars = map[string]bool{
-	"RegisterUUIDType": true, "SetImplicitType": true, "RegisterTypeEncoder": true, "RegisterTypeDecoder": true,
-	"RegisterBytesType": true, "RegisterNullUUIDType": true, "RegisterDocumentType": true,
-}
-
-// findRegistered notes the types that this package registers: reflect.TypeFor[T]() or
-// reflect.TypeOf(v) as the argument of a registering method. A call of UnregisteredAsUUID or
-// UnregisteredAsBytes registers all.
-func (c *checker) findRegistered() {
-	c.visit((*ast.CallExpr)(nil), func(n ast.Node, _ []ast.Node) {
-		call := n.(*ast.CallExpr)
-		sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-		if ok && (sel.Sel.Name == "UnregisteredAsUUID" || sel.Sel.Name == "UnregisteredAsBytes") {
-			c.allRegistered = true
-		}
-		if !ok || !registrars[sel.Sel.Name] || len(call.Args) == 0 {
-			return
-		}
-		inner, ok := ast.Unparen(call.Args[0]).(*ast.CallExpr)
-		if !ok {
-			return
-		}
-		var t types.Type
-		if index, ok := ast.Unparen(inner.Fun).(*ast.IndexExpr); ok {
-			t = c.TypesInfo.TypeOf(index.Index)
-		} else if len(inner.Args) == 1 {
-			t = c.TypesInfo.TypeOf(inner.Args[0])
-		}
-		if t == nil {
-			return
-		}
-		c.registered[typeName(t)] = true
-		if st := structOf(t); st != nil && sel.Sel.Name == "RegisterNullUUIDType" {
-			for f := range st.Fields() {
-				c.registered[typeName(f.Type())] = true
-			}
-		}
-	})
-}
 
 // isUnregistered reports whether a registry of bsoncodec refuses t, as far as this package tells.
 func (c *checker) isUnregistered(t types.Type) bool {
-	t = types.Unalias(t)
-	if !isOctets(t) || c.allRegistered {
+	if name := typeName(t); !isOctets(t) || name == "github.com/google/uuid.UUID" || name == "uuid.UUID" {
 		return false
 	}
-	named, ok := t.(*types.Named)
-	if !ok {
-		return true
-	}
-	switch name := typeName(t); {
-	case name == "github.com/google/uuid.UUID", name == "uuid.UUID", c.registered[name]:
-		return false
-	}
-	return !marshalsItself(t) && !c.ImportObjectFact(named.Obj(), new(registeredFact))
+	return !marshalsItself(t) && !c.isKnown(t)
 }
 
 // findUnregistered reports fields and values of types that a registry refuses.
@@ -115,7 +27,7 @@ func (c *checker) findUnregistered() {
 		}
 		for _, f := range n.(*ast.StructType).Fields.List {
 			if t := c.TypesInfo.TypeOf(f.Type); t != nil && reflect.StructTag(tagOf(f)).Get("bson") != "-" && exported(f) {
-				c.unregistered(f.Type, t)
+				c.unregistered(f.Type, t, true)
 			}
 		}
 	})
@@ -129,17 +41,27 @@ func (c *checker) findUnregistered() {
 				elt = kv.Value
 			}
 			if t := c.TypesInfo.TypeOf(elt); t != nil {
-				c.unregistered(elt, t)
+				c.unregistered(elt, t, false)
 			}
 		}
 	})
 }
 
-func (c *checker) unregistered(at ast.Expr, t types.Type) {
+// unregistered looks at a type of a field or a value in a document.
+func (c *checker) unregistered(at ast.Expr, t types.Type, addressable bool) {
 	// A struct is looked at where it is declared.
-	if e := elementOf(t); c.isWrapper(e) || c.isUnregistered(e) {
+	if e, addressable := elementOf(t, addressable); c.isRefused(e, addressable, true) {
 		c.unregisteredAt(at, e, "")
 	}
+}
+
+// isRefused reports whether a registry refuses t, a type that is not made of others, inside a document or as a whole one.
+func (c *checker) isRefused(t types.Type, addressable, inside bool) bool {
+	if c.isUnregistered(t) {
+		return true
+	}
+	r := c.refusalOf(t)
+	return r != nil && !(r.byValue && addressable) && (inside || !r.inside)
 }
 
 func (c *checker) unregisteredAt(at ast.Node, t types.Type, where string) {
@@ -147,62 +69,35 @@ func (c *checker) unregisteredAt(at ast.Node, t types.Type, where string) {
 		return
 	}
 	c.refused[at.Pos()] = true
-	name := types.TypeString(t, types.RelativeTo(c.Pkg))
-	if c.isWrapper(t) {
-		c.report(at, "unregistered", fmt.Sprintf("a registry of bsoncodec refuses %s, a struct around a UUID, which the driver stores as a document%s: "+
-			"declare it as a UUID type, or call RegistryBuilder.RegisterUUIDType", name, where))
+	if r := c.refusalOf(t); r != nil {
+		c.refusedType(at, t, r, where)
 		return
 	}
-	c.report(at, "unregistered", fmt.Sprintf("a registry of bsoncodec refuses %s, which is of kind [16]byte and not registered%s: "+
-		"call RegistryBuilder.RegisterUUIDType, or name it in the flag -registered", name, where))
-}
-
-// isWrapper reports whether t is a struct that holds a UUID and nothing else: embedded, or in a field
-// that the driver does not see while text or JSON shows it.
-func (c *checker) isWrapper(t types.Type) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	st := structOf(t)
-	if !ok || st == nil || marshalsItself(t) || c.registered[typeName(t)] || c.ImportObjectFact(named.Obj(), new(registeredFact)) {
-		return false
-	}
-	var only *types.Var
-	for i := range st.NumFields() {
-		tag, tagged := reflect.StructTag(st.Tag(i)).Lookup("bson")
-		if st.Field(i).Name() == "_" || tag == "-" {
-			continue
-		}
-		if only != nil || tagged {
-			return false
-		}
-		only = st.Field(i)
-	}
-	if only == nil || !isUUID(only.Type()) {
-		return false
-	}
-	return only.Embedded() || !only.Exported() && (hasMethod(t, "MarshalText") || hasMethod(t, "MarshalJSON"))
+	c.refusedType(at, t, &refusal{what: "which is of kind [16]byte and not registered", wayOut: "call RegistryBuilder.RegisterUUIDType" + elsewhere}, where)
 }
 
 // elementOf returns the type within pointers, slices, arrays and maps that is stored, or one of them for
-// a type that contains nothing else than itself.
-func elementOf(t types.Type) types.Type {
+// a type that contains nothing else than itself. It also returns whether the value is addressable: that of a pointer or
+// in a slice is, and that in a map is not.
+func elementOf(t types.Type, addressable bool) (types.Type, bool) {
 	for range 100 {
-		if isOctets(t) || marshalsItself(t) {
-			return t
+		if _, named := types.Unalias(t).(*types.Named); isOctets(t) || named && marshalsItself(t) {
+			break
 		}
 		switch u := t.Underlying().(type) {
 		case *types.Pointer:
-			t = u.Elem()
+			t, addressable = u.Elem(), true
 		case *types.Slice:
-			t = u.Elem()
+			t, addressable = u.Elem(), true
 		case *types.Array:
 			t = u.Elem()
 		case *types.Map:
-			t = u.Elem()
+			t, addressable = u.Elem(), false
 		default:
-			return t
+			return t, addressable
 		}
 	}
-	return t
+	return t, addressable
 }
 
 func tagOf(f *ast.Field) string {

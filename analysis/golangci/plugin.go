@@ -5,8 +5,7 @@
 //	    import: github.com/bsonids/bsonids/analysis/golangci
 //	    version: v1.0.0
 //
-// and in .golangci.yml, where registered lists the types of kind [16]byte that are registered
-// elsewhere:
+// and in .golangci.yml, where registered lists the types that are registered elsewhere:
 //
 //	linters:
 //	  enable: [bsonids]
@@ -31,7 +30,7 @@ func init() { register.Plugin("bsonids", New) }
 
 // Settings are the settings of the plugin.
 type Settings struct {
-	// Registered lists types of kind [16]byte that are registered elsewhere: import/path.Type.
+	// Registered lists types that are registered elsewhere: import/path.Type.
 	Registered []string `json:"registered"`
 }
 

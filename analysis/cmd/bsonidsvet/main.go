@@ -1,14 +1,14 @@
 // Command bsonidsvet finds UUIDs that reach MongoDB in a form that other drivers do not read: see
 // package analysis. It runs by itself, with -fix to apply the fixes, and within go vet:
 //
-//	bsonidsvet [-fix] ./...
-//	go vet -vettool=$(which bsonidsvet) ./...
+//	bsonidsvet [-fix] [-registered import/path.Type,…] ./...
+//	go vet -vettool=$(which bsonidsvet) [-registered import/path.Type,…] ./...
 package main
 
 import (
-	"golang.org/x/tools/go/analysis/multichecker"
+	"golang.org/x/tools/go/analysis/singlechecker"
 
 	"github.com/bsonids/bsonids/analysis"
 )
 
-func main() { multichecker.Main(analysis.Analyzer) }
+func main() { singlechecker.Main(analysis.Analyzer) }

@@ -86,7 +86,7 @@ func registered(s sum, n nullID) any {
 	return D{{"sum", s}, {"null", n}, {"plain", [16]byte{}}} // want `refuses \[16\]byte`
 }
 
-func generic[T any](v T) ([]byte, error) { return Marshal(v) }
+func generic[T any](v T) ([]byte, error) { return Marshal(v) } // want generic:`without a registry: parameters .., type parameters .0.`
 
 func embedded(e embedding, u uuid.UUID) {
 	e.Data = u[:]                            // want `in the field Data`
