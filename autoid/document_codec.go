@@ -74,7 +74,7 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 	if p.enc == nil {
 		b, ok := d.doc.([]byte)
 		if !ok {
-			if b, err = d.doc.(bson.Marshaler).MarshalBSON(); err != nil {
+			if b, err = driver.MarshalDocument(ec, d.doc.(bson.Marshaler)); err != nil {
 				return err
 			}
 		}

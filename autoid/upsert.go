@@ -8,6 +8,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // isUpsert reports whether opts set the option Upsert. An error among them is returned by the
@@ -221,7 +223,7 @@ func encodeDocument(ec bson.EncodeContext, v any) (bson.Raw, error) {
 	}
 	doc, err := encodedCopy(func(vw bson.ValueWriter) error {
 		if m, ok := v.(bson.Marshaler); ok {
-			b, err := m.MarshalBSON()
+			b, err := driver.MarshalDocument(ec, m)
 			if err != nil {
 				return err
 			}
@@ -271,13 +273,13 @@ func encodeUpdate(ec bson.EncodeContext, u any) (updateKind, bson.Raw, any, erro
 	case []byte:
 		return document(u)
 	case bson.Marshaler:
-		b, err := u.MarshalBSON()
+		b, err := driver.MarshalDocument(ec, u)
 		if err != nil {
 			return 0, nil, nil, err
 		}
 		return document(b)
 	case bson.ValueMarshaler:
-		t, b, err := u.MarshalBSONValue()
+		t, b, err := driver.MarshalValue(ec, u)
 		if err != nil {
 			return 0, nil, nil, err
 		}

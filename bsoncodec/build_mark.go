@@ -58,3 +58,38 @@ var errNested = errors.New("bsoncodec: a function of With applied a builder to t
 func (m *buildMark) EncodeValue(_ bson.EncodeContext, _ bson.ValueWriter, val reflect.Value) error {
 	return bson.ValueEncoderError{Name: "BuildMarkEncodeValue", Received: val}
 }
+
+// MarshalDocument makes a buildMark what [driver.MarshalDocument] asks.
+func (m *buildMark) MarshalDocument(ec bson.EncodeContext, doc bson.Marshaler) ([]byte, error) {
+	s, err := m.rules.marshaling(ec, reflect.ValueOf(doc), method{whole: true})
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return doc.MarshalBSON()
+	}
+	return searchedDocument{*s, doc}.MarshalBSON()
+}
+
+// MarshalValue makes a buildMark what [driver.MarshalValue] asks.
+func (m *buildMark) MarshalValue(ec bson.EncodeContext, v bson.ValueMarshaler) (byte, []byte, error) {
+	s, err := m.rules.marshaling(ec, reflect.ValueOf(v), method{})
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case s == nil:
+		return v.MarshalBSONValue()
+	}
+	return searchedValue{*s, v}.MarshalBSONValue()
+}
+
+// errUnmarshaler returns the error of decoding a whole document into v, whose method UnmarshalBSON the driver calls without
+// asking the registry reg, nil if there is none.
+func errUnmarshaler(reg *bson.Registry, v bson.Unmarshaler, o Options) error {
+	m, ok := buildMarkOf(reg)
+	t := methodTypeOf(reflect.ValueOf(v))
+	if !ok || t == nil {
+		return nil
+	}
+	return m.rules.method(t, method{decode: true, whole: true}).of(func() bool { return o.UseJSONStructTags })
+}

@@ -115,7 +115,7 @@ func marshalPlannedValue(c *structcodec.Codec, ec bson.EncodeContext, v any) (rv
 // encodeDocument does what the Encode method of the driver's Encoder does.
 func encodeDocument(ec bson.EncodeContext, vw bson.ValueWriter, v any) error {
 	if m, ok := v.(bson.Marshaler); ok {
-		doc, err := m.MarshalBSON()
+		doc, err := driver.MarshalDocument(ec, m)
 		if err != nil {
 			return err
 		}
@@ -171,6 +171,9 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	switch target := v.(type) {
 	case bson.Unmarshaler: // comes before the registry, as in the driver's Decoder
 		if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || !p.IsNil() {
+			if err := errUnmarshaler(reg, target, o); err != nil {
+				return err
+			}
 			return target.UnmarshalBSON(bytes.Clone(data))
 		}
 	case *any:
@@ -281,6 +284,11 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, op
 		// The driver's parser accepts some of it, such as text behind the document. A Raw has every
 		// field, so that nothing is skipped.
 		if err := bson.UnmarshalExtJSON(data, canonical, new(bson.Raw)); err != nil {
+			return err
+		}
+	}
+	if u, ok := v.(bson.Unmarshaler); ok {
+		if err := errUnmarshaler(reg, u, o); err != nil {
 			return err
 		}
 	}

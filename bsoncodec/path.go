@@ -26,7 +26,11 @@ func withPath(ec bson.EncodeContext, val reflect.Value, err error) error {
 		return err
 	}
 	s := search{reg: ec.Registry, key: e.Type, values: maxSearched, match: func(v reflect.Value) bool {
-		return v.Type() == e.Type && !(e.notAddressable && v.CanAddr())
+		t := v.Type()
+		if e.method && t.Kind() == reflect.Pointer && !v.IsNil() {
+			t = t.Elem()
+		}
+		return t == e.Type && !(e.notAddressable && v.CanAddr()) && (e.octets == nil || e.rules.octetsIn(v)(*e.octets))
 	}}
 	ec.Registry = nil
 	if ec != (bson.EncodeContext{}) {

@@ -28,6 +28,7 @@ var (
 
 	tValueMarshaler = reflect.TypeFor[bson.ValueMarshaler]()
 	tMarshaler      = reflect.TypeFor[bson.Marshaler]()
+	tUnmarshaler    = reflect.TypeFor[bson.Unmarshaler]()
 	tJSONMarshaler  = reflect.TypeFor[json.Marshaler]()
 )
 
@@ -62,6 +63,7 @@ type RegistryBuilder struct {
 	unregistered []treatment    // one for each call
 	keepBinary   bool
 	withoutPlans bool
+	subtype0     bool // methods may return UUIDs as subtype 0
 }
 
 // NewRegistryBuilder returns a builder of registries that store UUIDs in the representation r.
@@ -208,6 +210,7 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	registerStructs(reg, rules, reflect.TypeFor[structBeforeWith]())
 	b.registerArrays(reg, u)
 	registerKinds(reg)
+	registerMethods(reg, rules)
 	b.registerNulls(reg)
 	b.registerDocuments(reg, u)
 	b.registerPointers(reg)

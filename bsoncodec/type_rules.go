@@ -25,6 +25,8 @@ type typeRules struct {
 	uuids, bytes, documents map[reflect.Type]bool // the registered types, those of UUIDs that can be null among uuids
 	unregistered            treatment
 	encode, decode          sync.Map // of reflect.Type to *verdict
+	methods                 sync.Map // of types and methods to *methodType
+	subtype0                bool     // methods may return UUIDs as subtype 0
 
 	// The driver's codec of structs stores embedded fields that are not exported.
 	encodesEmbedded, decodesEmbedded bool
@@ -44,6 +46,7 @@ func (b *RegistryBuilder) typeRules() *typeRules {
 	for _, t := range b.nulls {
 		r.uuids[t] = true
 	}
+	r.subtype0 = b.subtype0 || b.generic || r.unregistered == asBytes
 	return r
 }
 
@@ -512,10 +515,7 @@ func qualified(t reflect.Type) string {
 
 // encodeError returns the error of encoding a value of a type that is refused to vw, nil if it is a whole document.
 func (v *verdict) encodeError(ec bson.EncodeContext, vw bson.ValueWriter) error {
-	usesJSON := func() bool {
-		ec.Registry = nil
-		return optionsByEncodeContext()[ec].UseJSONStructTags
-	}
+	usesJSON := func() bool { return encodesJSONTags(ec) }
 	if err := v.anywhere.of(usesJSON); err != nil {
 		return err
 	}
@@ -528,10 +528,7 @@ func (v *verdict) encodeError(ec bson.EncodeContext, vw bson.ValueWriter) error 
 
 // decodeError returns the error of decoding what is at vr into a value of a type that is refused, nil if it is a whole document.
 func (v *verdict) decodeError(dc bson.DecodeContext, vr bson.ValueReader) error {
-	usesJSON := func() bool {
-		dc.Registry = nil
-		return optionsByDecodeContext()[dc].UseJSONStructTags
-	}
+	usesJSON := func() bool { return decodesJSONTags(dc) }
 	if err := v.anywhere.of(usesJSON); err != nil {
 		return err
 	}

@@ -15,7 +15,9 @@ import (
 // as far as the registry can tell, and that the registry has no codec for. The driver alone would
 // write such a value as binary subtype 0, or as a document that nothing else reads. It is also the
 // error of a type of driver version 1, such as primitive.ObjectID, which version 2 takes for another
-// one. Match it with [errors.As] and a variable of type *UnregisteredTypeError.
+// one; of a struct that has a marshaling method from a field that it embeds, if that method would
+// lose its other fields; and of a value whose marshaling method writes a UUID as binary subtype 0.
+// Match it with [errors.As] and a variable of type *UnregisteredTypeError.
 type UnregisteredTypeError struct {
 	Type reflect.Type
 
@@ -25,7 +27,10 @@ type UnregisteredTypeError struct {
 	Path string
 
 	decode         bool
-	notAddressable bool // a value that is addressable is encoded
+	notAddressable bool       // a value that is addressable is encoded
+	method         bool       // the method of a value or of a pointer to it is refused
+	octets         *[16]byte  // that a value must hold, or nil
+	rules          *typeRules // which tell what it holds
 	reason         string
 }
 

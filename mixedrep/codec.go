@@ -125,7 +125,7 @@ func encode(ec bson.EncodeContext, v any) (bson.Raw, error) {
 	case []byte:
 		return v, nil
 	case bson.Marshaler:
-		return v.MarshalBSON()
+		return driver.MarshalDocument(ec, v)
 	}
 	enc, err := ec.LookupEncoder(reflect.TypeOf(v))
 	if err != nil {

@@ -63,6 +63,9 @@ func IsOwnEncoder(enc bson.ValueEncoder, t reflect.Type) bool {
 
 // IsOwnDecoder reports whether dec is the codec that the driver has for t.
 func IsOwnDecoder(dec bson.ValueDecoder, t reflect.Type) bool {
+	if k, ok := dec.(KindDecoder); ok {
+		dec = k.Driver()
+	}
 	own := Decoder(t)
 	if _, ok := dec.(StructDecoder); ok {
 		return reflect.TypeOf(own) == structCodec
@@ -107,10 +110,16 @@ type StructDecoder interface {
 	DecodesStructsAsTheDriver()
 }
 
-// A KindEncoder stands in for the driver's encoder of a kind: it writes what that writes, or fails.
+// A KindEncoder stands in for the driver's encoder of a kind or of a method: it writes what that writes, or fails.
 type KindEncoder interface {
 	bson.ValueEncoder
 	Driver() bson.ValueEncoder
+}
+
+// A KindDecoder stands in for the driver's decoder of a kind or of a method: it gives what that gives, or fails.
+type KindDecoder interface {
+	bson.ValueDecoder
+	Driver() bson.ValueDecoder
 }
 
 // structCodec is the type of the driver's codec of structs, both an encoder and a decoder.
@@ -167,4 +176,37 @@ func IsBuilt(reg *bson.Registry) bool {
 	}
 	_, ok := enc.(interface{ IsBuildMark() })
 	return ok
+}
+
+// A marshalsWith is the encoder of [BuildMark].
+type marshalsWith interface {
+	MarshalDocument(bson.EncodeContext, bson.Marshaler) ([]byte, error)
+	MarshalValue(bson.EncodeContext, bson.ValueMarshaler) (byte, []byte, error)
+}
+
+// MarshalDocument returns what the method MarshalBSON of m returns. The driver calls it for a whole document without asking
+// the registry of ec; if package bsoncodec built that, it can refuse what the method loses.
+func MarshalDocument(ec bson.EncodeContext, m bson.Marshaler) ([]byte, error) {
+	if b := mark(ec); b != nil {
+		return b.MarshalDocument(ec, m)
+	}
+	return m.MarshalBSON()
+}
+
+// MarshalValue does for the method MarshalBSONValue, which the driver calls for an update, what [MarshalDocument] does.
+func MarshalValue(ec bson.EncodeContext, m bson.ValueMarshaler) (byte, []byte, error) {
+	if b := mark(ec); b != nil {
+		return b.MarshalValue(ec, m)
+	}
+	return m.MarshalBSONValue()
+}
+
+// mark returns what the registry of ec has from package bsoncodec, nil if that did not build it.
+func mark(ec bson.EncodeContext) marshalsWith {
+	if ec.Registry == nil {
+		return nil
+	}
+	enc, _ := ec.LookupEncoder(reflect.TypeFor[BuildMark]())
+	b, _ := enc.(marshalsWith)
+	return b
 }
