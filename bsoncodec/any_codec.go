@@ -18,9 +18,10 @@ type binaryValue any
 
 var tBinaryValue = reflect.TypeFor[binaryValue]()
 
-// registerImplicit makes targets of type any receive UUIDs as the type of own.
-func registerImplicit(reg *bson.Registry, own *uuidCodec) {
-	c := &binaryValueDecoder{conversion: own.conversion, own: own, other: tBinary}
+// registerImplicit makes targets of type any receive UUIDs as the type of own, which is one of RegisterUUIDFunc if byFunc is
+// not nil.
+func registerImplicit(reg *bson.Registry, own *uuidCodec, byFunc *funcCodec) {
+	c := &binaryValueDecoder{conversion: own.conversion, own: own, byFunc: byFunc, other: tBinary}
 	if other, err := reg.LookupTypeMapEntry(bson.TypeBinary); err == nil {
 		c.other = other
 	}
@@ -32,9 +33,10 @@ func registerImplicit(reg *bson.Registry, own *uuidCodec) {
 type binaryValueDecoder struct {
 	noEncoder
 	*conversion
-	own   *uuidCodec   // of the type that a UUID becomes
-	other reflect.Type // what the type map had for other binary values
-	found onFirstUse[anyDecoders]
+	own    *uuidCodec   // of the type that a UUID becomes
+	byFunc *funcCodec   // that makes a value of this type, or nil
+	other  reflect.Type // what the type map had for other binary values
+	found  onFirstUse[anyDecoders]
 }
 
 // anyDecoders are the registry's decoders that decide what an any receives for a binary value.
@@ -50,7 +52,11 @@ func (c *binaryValueDecoder) decoders(dc bson.DecodeContext) anyDecoders {
 			binary: c.other != tBinary || !driver.HasOwnDecoder(dc.Registry, tBinary),
 			plain:  bson.NewRegistry(),
 		}
-		if dec := decoderOf(dc.Registry, c.own.t); dec != c.own {
+		var own bson.ValueDecoder = c.own
+		if c.byFunc != nil {
+			own = c.byFunc
+		}
+		if dec := decoderOf(dc.Registry, c.own.t); dec != own {
 			d.uuid = dec
 		}
 		d.plain.RegisterTypeDecoder(tAny, decoderOf(dc.Registry, tAny))
@@ -84,7 +90,7 @@ func (c *binaryValueDecoder) read(dc bson.DecodeContext, vr bson.ValueReader) (a
 		return nil, err
 	}
 	if rep, ok := c.isImplicit(subtype, octets); ok {
-		return c.implicitUUID(rep, octets), nil
+		return c.implicitUUID(rep, octets)
 	}
 	return c.sliceOrBinary(dc, bson.Binary{Subtype: subtype, Data: octets}), nil
 }
@@ -127,14 +133,20 @@ func (c *binaryValueDecoder) isImplicit(subtype byte, octets []byte) (uuidrep.Re
 }
 
 // implicitUUID returns the 16 bytes as the UUID that an any receives.
-func (c *binaryValueDecoder) implicitUUID(rep uuidrep.Representation, octets []byte) any {
+func (c *binaryValueDecoder) implicitUUID(rep uuidrep.Representation, octets []byte) (any, error) {
 	u := rep.Permute([16]byte(octets))
 	if c.own.t == tUUID {
-		return uuid.UUID(u)
+		return uuid.UUID(u), nil
 	}
 	v := reflect.New(c.own.t).Elem()
+	if c.byFunc != nil {
+		if err := c.byFunc.set(v, u, true); err != nil {
+			return nil, err
+		}
+		return v.Interface(), nil
+	}
 	copy(c.own.octets(v).Bytes(), u[:])
-	return v.Interface()
+	return v.Interface(), nil
 }
 
 // noOctets is the empty binary value of subtype 0.

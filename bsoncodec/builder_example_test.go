@@ -3,6 +3,7 @@ package bsoncodec_test
 import (
 	"errors"
 	"fmt"
+	"log"
 	"reflect"
 
 	"github.com/google/uuid"
@@ -264,4 +265,37 @@ func ExampleRegistryBuilder_WithoutPlans() {
 	subtype, data := bson.Raw(doc).Lookup("id").Binary()
 	fmt.Printf("subtype %d, %X\n", subtype, data)
 	// Output: subtype 4, 00000000000000000000000000000001
+}
+
+// A type with a prefix is stored as the UUID in it.
+func ExampleRegisterUUIDFunc() {
+	b := bsoncodec.NewRegistryBuilder(uuidrep.Standard)
+	bsoncodec.RegisterUUIDFunc(b,
+		func(id roomID) (uuid.UUID, bool) { return id.value, id.value != uuid.Nil },
+		func(id uuid.UUID, _ bool) (roomID, error) { return roomID{"room", id}, nil })
+	reg, err := b.Build()
+	if err != nil {
+		log.Fatal(err)
+	}
+	id := roomID{"room", uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")}
+	doc, err := bsoncodec.Marshal(reg, bson.M{"_id": id})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var back struct {
+		ID roomID `bson:"_id"`
+	}
+	if err := bsoncodec.Unmarshal(reg, doc, &back); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(bson.Raw(doc))
+	fmt.Println(back.ID.prefix, back.ID.value)
+	// Output:
+	// {"_id": {"$binary":{"base64":"ABEiM0RVZneImaq7zN3u/w==","subType":"04"}}}
+	// room 00112233-4455-6677-8899-aabbccddeeff
+}
+
+type roomID struct {
+	prefix string
+	value  uuid.UUID
 }

@@ -50,19 +50,19 @@ func (r *typeRules) canBeDocument(t reflect.Type) bool {
 	if t == nil || t.Kind() != reflect.Struct {
 		return false
 	}
-	if newNullUUIDCodec(t) != nil {
+	if newNullUUIDCodec(t) != nil || r.isLost(t) || r.lostInline(t, false, false) != "" || r.lostInline(t, false, true) != "" {
 		return true
-	}
-	for _, jsonTags := range []bool{false, true} {
-		if r.lost(t, false, jsonTags) != "" || r.lostInline(t, false, jsonTags) != "" {
-			return true
-		}
 	}
 	f, ok := soleField(t, true) // with "json" struct tags no other field is left out
 	if ok && f.Type.Kind() == reflect.Pointer {
 		f.Type = f.Type.Elem()
 	}
 	return ok && (canBeUUID(f.Type) || newNullUUIDCodec(f.Type) != nil)
+}
+
+// isLost reports whether the driver loses the UUIDs of t by some struct tags.
+func (r *typeRules) isLost(t reflect.Type) bool {
+	return r.lost(t, false, false) != "" || r.lost(t, false, true) != ""
 }
 
 // registerDocuments is called when [RegistryBuilder.registerNulls] is, for the same reason.

@@ -28,6 +28,7 @@ type anyMap map[string]struct{}
 // refused.
 type mapCodec struct {
 	uuids        map[reflect.Type]bool // the registered types
+	funcs        map[reflect.Type]*uuidFunc
 	bytes        map[reflect.Type]bool
 	unregistered treatment
 	encoder      bson.ValueEncoder // the driver's
@@ -40,11 +41,12 @@ type mapCodec struct {
 type keyType struct {
 	encodeText, decodeText bool // a key is the text of a UUID
 	encodeErr, decodeErr   error
+	byFunc                 *uuidFunc // that makes the keys, or nil
 }
 
 // registerMaps puts a mapCodec before the driver's codecs for maps.
 func (b *RegistryBuilder) registerMaps(reg *bson.Registry) {
-	c := &mapCodec{uuids: typeSet(b.types), bytes: typeSet(b.bytes), unregistered: b.treatment()}
+	c := &mapCodec{uuids: typeSet(b.uuidTypes()), funcs: b.funcTypes(), bytes: typeSet(b.bytes), unregistered: b.treatment()}
 	probe := reflect.TypeFor[anyMap]()
 	if driver.HasOwnEncoder(reg, probe) {
 		c.encoder = encoderOf(reg, probe)
@@ -58,14 +60,14 @@ func (b *RegistryBuilder) registerMaps(reg *bson.Registry) {
 
 // keyType returns what c does with keys of type t, nil for what the driver does.
 func (c *mapCodec) keyType(t reflect.Type) *keyType {
-	if (t.Kind() != reflect.Array || t.Len() != 16) && (t.Kind() != reflect.Struct || !c.uuids[t]) {
+	if (t.Kind() != reflect.Array || t.Len() != 16) && (t.Kind() != reflect.Struct || !c.uuids[t]) && c.funcs[t] == nil {
 		return nil
 	}
 	if known, ok := c.known.Load(t); ok {
 		return known.(*keyType)
 	}
-	k := new(keyType)
-	uuids := c.uuids[t] || c.unregistered == asUUID && isOctets(t) && !c.bytes[t]
+	k := &keyType{byFunc: c.funcs[t]}
+	uuids := c.uuids[t] || k.byFunc != nil || c.unregistered == asUUID && isOctets(t) && !c.bytes[t]
 	refused := c.unregistered == refuse && isOctets(t) && !uuids && !c.bytes[t]
 	if !t.Implements(tKeyMarshaler) && !t.Implements(tTextMarshaler) {
 		k.encodeText = uuids
@@ -112,7 +114,10 @@ func (c *mapCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val r
 	case k.encodeErr != nil && val.Len() > 0:
 		return k.encodeErr
 	case k.encodeText:
-		val = textKeys(val)
+		var err error
+		if val, err = k.textKeys(val); err != nil {
+			return err
+		}
 	}
 	if err := c.encoder.EncodeValue(ec, vw, val); err != nil {
 		return withPath(ec, val, err)
@@ -129,25 +134,60 @@ func (*mapCodec) EncodeError(ec bson.EncodeContext, val reflect.Value, err error
 func (*mapCodec) EncodesMapsAsTheDriver() {}
 
 // textKeys returns the map m with its UUID keys as textKeys, nil for nil.
-func textKeys(m reflect.Value) reflect.Value {
+func (k *keyType) textKeys(m reflect.Value) (reflect.Value, error) {
 	t := reflect.MapOf(tTextKey, m.Type().Elem())
 	if m.IsNil() {
-		return reflect.Zero(t)
+		return reflect.Zero(t), nil
 	}
 	text := reflect.MakeMapWithSize(t, m.Len())
-	setKeys(text, m)
-	return text
+	to, toOctets := newKey(tTextKey)
+	from, fromOctets := reflect.Value{}, []byte(nil)
+	if k.byFunc == nil {
+		from, fromOctets = newKey(m.Type().Key())
+	}
+	for it := m.MapRange(); it.Next(); {
+		if k.byFunc != nil {
+			id, ok, err := k.byFunc.uuidOf(it.Key())
+			if err == nil && !ok {
+				err = fmt.Errorf("bsoncodec: cannot encode a %v: the key %v has no UUID", m.Type(), it.Key())
+			}
+			if err != nil {
+				return text, err
+			}
+			copy(toOctets, id[:])
+		} else {
+			from.Set(it.Key())
+			copy(toOctets, fromOctets)
+		}
+		text.SetMapIndex(to, it.Value())
+	}
+	if text.Len() != m.Len() {
+		return text, fmt.Errorf("bsoncodec: cannot encode a %v: two of its keys have one UUID", m.Type())
+	}
+	return text, nil
 }
 
-// setKeys sets the entries of src in dst, both maps with keys that are UUIDs.
-func setKeys(dst, src reflect.Value) {
-	to, toOctets := newKey(dst.Type().Key())
-	from, fromOctets := newKey(src.Type().Key())
-	for it := src.MapRange(); it.Next(); {
-		from.Set(it.Key())
-		copy(toOctets, fromOctets)
-		dst.SetMapIndex(to, it.Value())
+// setKeys sets the entries of text, a map with textKeys, in m.
+func (k *keyType) setKeys(m, text reflect.Value) error {
+	from, fromOctets := newKey(tTextKey)
+	to, toOctets := reflect.Value{}, []byte(nil)
+	if k.byFunc == nil {
+		to, toOctets = newKey(m.Type().Key())
 	}
+	for it := text.MapRange(); it.Next(); {
+		from.Set(it.Key())
+		if k.byFunc != nil {
+			key, err := k.byFunc.valueOf(uuid.UUID(fromOctets))
+			if err != nil {
+				return err
+			}
+			to = key
+		} else {
+			copy(toOctets, fromOctets)
+		}
+		m.SetMapIndex(to, it.Value())
+	}
+	return nil
 }
 
 // newKey returns a key of type t and the octets of its UUID.
@@ -173,8 +213,12 @@ func (c *mapCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val r
 		return ofDocument(c.decoder, dc, vr, val)
 	}
 	text := reflect.New(reflect.MapOf(tTextKey, val.Type().Elem())).Elem()
-	text.Set(textKeys(val))
-	err := ofDocument(c.decoder, dc, vr, text)
+	keys, err := k.textKeys(val)
+	if err != nil {
+		return err
+	}
+	text.Set(keys)
+	err = ofDocument(c.decoder, dc, vr, text)
 	switch {
 	case text.IsNil():
 		val.SetZero()
@@ -184,6 +228,8 @@ func (c *mapCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val r
 	default:
 		val.Clear()
 	}
-	setKeys(val, text)
+	if errKey := k.setKeys(val, text); err == nil {
+		err = errKey
+	}
 	return err
 }

@@ -397,7 +397,7 @@ func (c *binaryValueDecoder) ReadAny(t bson.Type, data []byte) (any, error) {
 	}
 	subtype, octets := data[4], data[5:]
 	if rep, ok := c.isImplicit(subtype, octets); ok {
-		return c.implicitUUID(rep, octets), nil
+		return c.implicitUUID(rep, octets)
 	}
 	return bson.Binary{Subtype: subtype, Data: append(make([]byte, 0, len(octets)), octets...)}, nil
 }

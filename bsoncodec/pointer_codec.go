@@ -28,7 +28,11 @@ func (pointerCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val 
 // registerPointers is called before the functions of With, so that a codec that they register for
 // one of the types stays.
 func (b *RegistryBuilder) registerPointers(reg *bson.Registry) {
-	for _, t := range slices.Concat(b.types, b.nulls, b.documents) {
+	types := slices.Concat(b.uuidTypes(), b.nulls, b.documents)
+	for _, f := range b.funcs {
+		types = append(types, f.t)
+	}
+	for _, t := range types {
 		reg.RegisterTypeEncoder(reflect.PointerTo(t), pointerCodec{})
 		reg.RegisterTypeDecoder(reflect.PointerTo(t), pointerCodec{})
 	}

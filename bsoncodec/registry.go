@@ -50,11 +50,13 @@ type RegistryBuilder struct {
 	rep      uuidrep.Representation
 	types    []reflect.Type
 	implicit reflect.Type
+	funcs    []*uuidFunc
 	also     []uuidrep.Representation
 	generic  bool
 	text     bool
 	with     []func(*bson.Registry)
 
+	implicits    []reflect.Type // of each call of SetImplicitType
 	nulls        []reflect.Type // UUIDs that can be null
 	documents    []reflect.Type // structs around UUIDs that are documents
 	asString     bool
@@ -90,7 +92,7 @@ func NewRegistryBuilder(r uuidrep.Representation) *RegistryBuilder {
 // A struct is read from the document too that the driver writes for it without a codec, such as
 // {uuid: …} for one that embeds a [uuid.UUID]. The UUID in it is read as any other:
 // [RegistryBuilder.AlsoDecodeSubtype0] reads subtype 0. A struct around a UUID that is not registered
-// is refused: see [RegistryBuilder.RegisterDocumentType].
+// is refused: see [RegistryBuilder.RegisterDocumentType]. [RegisterUUIDFunc] makes any other type a UUID.
 //
 // A type of kind [16]byte that is not registered is refused, in both directions, with an
 // [*UnregisteredTypeError], unless it has marshaling methods of the driver, or a codec or hook of
@@ -104,10 +106,23 @@ func (b *RegistryBuilder) RegisterUUIDType(t reflect.Type) *RegistryBuilder {
 }
 
 // SetImplicitType makes t the type that any receives for a UUID, [uuid.UUID] by default, and
-// registers it as [RegistryBuilder.RegisterUUIDType] does, with the same errors.
+// registers it as [RegistryBuilder.RegisterUUIDType] does, with the same errors, unless
+// [RegisterUUIDFunc] registers it.
 func (b *RegistryBuilder) SetImplicitType(t reflect.Type) *RegistryBuilder {
 	b.implicit = t
-	return b.RegisterUUIDType(t)
+	b.implicits = append(b.implicits, t)
+	return b
+}
+
+// uuidTypes returns the types that RegisterUUIDType and SetImplicitType register.
+func (b *RegistryBuilder) uuidTypes() []reflect.Type {
+	types, funcs := slices.Clone(b.types), b.funcTypes()
+	for _, t := range b.implicits {
+		if funcs[t] == nil && !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types
 }
 
 // AlsoDecode makes the registry read UUIDs in the representation r too, in every place. It still
@@ -263,7 +278,8 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 	if b.generic {
 		u.typed[bson.TypeBinaryGeneric] = uuidrep.Standard
 	}
-	for _, t := range b.types {
+	types := b.uuidTypes()
+	for _, t := range types {
 		switch {
 		case t == nil || !canBeUUID(t):
 			fail("%v cannot be a UUID: its kind must be [16]byte, or it must be a struct with one field of such a kind", t)
@@ -289,9 +305,16 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 		switch {
 		case t == nil || !isOctets(t):
 			fail("%v cannot be registered with RegisterBytesType: its kind must be [16]byte", t)
-		case slices.Contains(b.types, t):
+		case slices.Contains(types, t):
 			fail("%v is registered as a UUID and as plain bytes", t)
 		}
+	}
+	others := typeSet(slices.Concat(types, b.nulls, b.documents, b.bytes))
+	for _, f := range b.funcs {
+		if reason := errFunc(f, others); reason != "" {
+			fail("%v cannot be registered with RegisterUUIDFunc: %s", f.t, reason)
+		}
+		others[f.t] = true
 	}
 	for _, f := range b.with {
 		if f == nil {
@@ -313,7 +336,7 @@ func (b *RegistryBuilder) register(reg *bson.Registry, u *conversion) {
 	var implicit *uuidCodec
 	rawEncoder, rawDecoder := driver.Encoder(tRawValue), driver.Decoder(tRawValue)
 	reg.RegisterTypeDecoder(tSlowSlice, bson.ValueDecoderFunc(decodeSlowSlice))
-	for _, t := range b.types {
+	for _, t := range b.uuidTypes() {
 		c := newUUIDCodec(u, t)
 		if t == b.implicit {
 			implicit = c
@@ -331,9 +354,18 @@ func (b *RegistryBuilder) register(reg *bson.Registry, u *conversion) {
 			reg.RegisterTypeDecoder(slice, &sliceDecoder{conversion: u, t: slice, elem: c, driver: dec, raw: rawDecoder})
 		}
 	}
+	var implicitFunc *funcCodec
+	for _, f := range b.funcs {
+		c := newFuncCodec(u, f)
+		if f.t == b.implicit {
+			implicit, implicitFunc = c.uuid, c
+		}
+		reg.RegisterTypeEncoder(f.t, c)
+		reg.RegisterTypeDecoder(f.t, c)
+	}
 	registerAnySlices(reg, b.implicit)
 	b.registerMaps(reg)
 	if u.rep != uuidrep.Unspecified && !b.keepBinary {
-		registerImplicit(reg, implicit)
+		registerImplicit(reg, implicit, implicitFunc)
 	}
 }

@@ -23,6 +23,7 @@ import (
 // typeRules are what a registry knows of types of structs.
 type typeRules struct {
 	uuids, bytes, documents map[reflect.Type]bool // the registered types, those of UUIDs that can be null among uuids
+	funcs                   map[reflect.Type]*uuidFunc
 	unregistered            treatment
 	encode, decode          sync.Map // of reflect.Type to *verdict
 	methods                 sync.Map // of types and methods to *methodType
@@ -42,8 +43,11 @@ func (r *typeRules) storesEmbedded(decode bool) bool {
 
 // typeRules returns the rules of the registries of b.
 func (b *RegistryBuilder) typeRules() *typeRules {
-	r := &typeRules{uuids: typeSet(b.types), bytes: typeSet(b.bytes), documents: typeSet(b.documents), unregistered: b.treatment()}
+	r := &typeRules{uuids: typeSet(b.uuidTypes()), funcs: b.funcTypes(), bytes: typeSet(b.bytes), documents: typeSet(b.documents), unregistered: b.treatment()}
 	for _, t := range b.nulls {
+		r.uuids[t] = true
+	}
+	for t := range r.funcs {
 		r.uuids[t] = true
 	}
 	r.subtype0 = b.subtype0 || b.generic || r.unregistered == asBytes
@@ -290,6 +294,8 @@ func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) 
 		switch sole, ok := soleField(inner, jsonTags); {
 		case !r.documents[t] && !r.documents[inner] && r.lost(inner, embedded, jsonTags) != "":
 			reason = "a UUID that is not exported, which the driver does not store"
+		case r.funcs[inner] != nil:
+			reason = "a UUID by functions, which are not called then"
 		case !ok || !r.isUUID(sole.Type, 0):
 		case !sole.IsExported() && (hasText(inner) || r.uuids[inner] || isValueOfItsOwn(inner, decode)):
 			reason = "a UUID that is not exported, which the driver does not store"
@@ -348,6 +354,9 @@ func (r *typeRules) errRefused(t reflect.Type, decode bool, stored string) error
 	case never != nil:
 		wayOut = fmt.Sprintf("use the UUID itself, because a value of type %v must not be copied, or call RegisterDocumentType(%s) "+
 			"of the RegistryBuilder for that document", never, typeFor(t))
+	case r.isLost(t):
+		wayOut = fmt.Sprintf("call RegisterUUIDFunc[%s] of package bsoncodec if it is one UUID, or RegisterDocumentType(%s) of the "+
+			"RegistryBuilder for that document", typeName(t), typeFor(t))
 	case r.canBeDocument(t):
 		wayOut = fmt.Sprintf("use the UUID itself, or call RegisterDocumentType(%s) of the RegistryBuilder for that document", typeFor(t))
 	default:
@@ -488,7 +497,10 @@ func hasOwnRepresentation(t reflect.Type) bool {
 }
 
 // typeFor returns the expression of Go for the reflect.Type t, as far as its name tells.
-func typeFor(t reflect.Type) string {
+func typeFor(t reflect.Type) string { return "reflect.TypeFor[" + typeName(t) + "]()" }
+
+// typeName returns the name of t in Go, as far as it tells.
+func typeName(t reflect.Type) string {
 	var name strings.Builder
 	start := 0 // of the last identifier or import path
 	s := t.String()
@@ -502,7 +514,7 @@ func typeFor(t reflect.Type) string {
 		}
 	}
 	name.WriteString(s[start:])
-	return "reflect.TypeFor[" + name.String() + "]()"
+	return name.String()
 }
 
 // qualified returns the name of t with the import path of its package.
