@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/uuidtext"
 )
 
 // The four field types differ in their representation only. Each is a [uuid.UUID] in Go, in JSON
@@ -51,6 +53,22 @@ func (u JavaLegacyUUID) IsZero() bool { return u.UUID == uuid.Nil }
 // IsZero reports whether all bits of u are zero. It implements [bson.Zeroer].
 func (u PythonLegacyUUID) IsZero() bool { return u.UUID == uuid.Nil }
 
+// UnmarshalText sets u to the UUID that text holds, in any form that [uuid.Validate] accepts. After an error u is
+// unchanged. It implements [encoding.TextUnmarshaler].
+func (u *StandardUUID) UnmarshalText(text []byte) error { return unmarshalText(&u.UUID, text) }
+
+// UnmarshalText sets u to the UUID that text holds, in any form that [uuid.Validate] accepts. After an error u is
+// unchanged. It implements [encoding.TextUnmarshaler].
+func (u *CSharpLegacyUUID) UnmarshalText(text []byte) error { return unmarshalText(&u.UUID, text) }
+
+// UnmarshalText sets u to the UUID that text holds, in any form that [uuid.Validate] accepts. After an error u is
+// unchanged. It implements [encoding.TextUnmarshaler].
+func (u *JavaLegacyUUID) UnmarshalText(text []byte) error { return unmarshalText(&u.UUID, text) }
+
+// UnmarshalText sets u to the UUID that text holds, in any form that [uuid.Validate] accepts. After an error u is
+// unchanged. It implements [encoding.TextUnmarshaler].
+func (u *PythonLegacyUUID) UnmarshalText(text []byte) error { return unmarshalText(&u.UUID, text) }
+
 // MarshalBSONValue returns u as binary subtype 4. It implements [bson.ValueMarshaler] and never
 // fails.
 func (u StandardUUID) MarshalBSONValue() (byte, []byte, error) { return marshalValue(u.UUID, Standard) }
@@ -95,6 +113,16 @@ func (u *JavaLegacyUUID) UnmarshalBSONValue(typ byte, data []byte) error {
 // unchanged. It implements [bson.ValueUnmarshaler].
 func (u *PythonLegacyUUID) UnmarshalBSONValue(typ byte, data []byte) error {
 	return unmarshalValue(&u.UUID, PythonLegacy, typ, data)
+}
+
+// unmarshalText sets u to the UUID that text holds. [uuid.UUID.UnmarshalText] takes any two characters for braces.
+func unmarshalText(u *uuid.UUID, text []byte) error {
+	parsed, err := uuidtext.Parse(string(text))
+	if err != nil {
+		return fmt.Errorf("uuidrep: cannot parse a UUID: %w", err)
+	}
+	*u = parsed
+	return nil
 }
 
 // binaryLength is the length of a UUID as a BSON binary value: an int32 length, the subtype, and the bytes.

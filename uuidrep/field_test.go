@@ -271,3 +271,44 @@ func FuzzUnmarshalBSONValue(f *testing.F) {
 		}
 	})
 }
+
+// The types that embed a uuid.UUID read the same text as ParseID: google/uuid reads any two characters for braces.
+func TestFieldText(t *testing.T) {
+	const text = "00112233-4455-6677-8899-aabbccddeeff"
+	testFieldText(t, text, func(u *uuidrep.StandardUUID) *uuid.UUID { return &u.UUID })
+	testFieldText(t, text, func(u *uuidrep.CSharpLegacyUUID) *uuid.UUID { return &u.UUID })
+	testFieldText(t, text, func(u *uuidrep.JavaLegacyUUID) *uuid.UUID { return &u.UUID })
+	testFieldText(t, text, func(u *uuidrep.PythonLegacyUUID) *uuid.UUID { return &u.UUID })
+	testFieldText(t, text, func(u *uuidrep.StringUUID) *uuid.UUID { return &u.UUID })
+}
+
+func testFieldText[T any](t *testing.T, text string, in func(*T) *uuid.UUID) {
+	t.Helper()
+	want := uuid.MustParse(text)
+	for _, s := range []string{text, "{" + text + "}", "urn:uuid:" + text, strings.ReplaceAll(text, "-", ""), strings.ToUpper(text)} {
+		if _, err := uuidrep.ParseID[int](s); err != nil {
+			t.Fatal(err)
+		}
+		var v struct{ V T }
+		if err := json.Unmarshal([]byte(`{"V": "`+s+`"}`), &v); err != nil || *in(&v.V) != want {
+			t.Errorf("%T: %s gave %v, %v", v.V, s, *in(&v.V), err)
+		}
+		if back, err := json.Marshal(v); err != nil || string(back) != `{"V":"`+text+`"}` {
+			t.Errorf("%T: %s, %v", v.V, back, err)
+		}
+	}
+	for _, s := range []string{"", "x" + text + "y", "(" + text + ")", "}" + text + "{", text + "0", text[1:], "urn:uuix:" + text} {
+		if _, err := uuidrep.ParseID[int](s); err == nil {
+			t.Fatalf("ParseID reads %q", s)
+		}
+		var v struct{ V T }
+		*in(&v.V) = want
+		if err := json.Unmarshal([]byte(`{"V": "`+s+`"}`), &v); err == nil || *in(&v.V) != want {
+			t.Errorf("%T: %q gave %v, %v", v.V, s, *in(&v.V), err)
+		}
+	}
+	var null struct{ V T }
+	if err := json.Unmarshal([]byte(`{"V": null}`), &null); err != nil || *in(&null.V) != uuid.Nil {
+		t.Errorf("null gave %v, %v", *in(&null.V), err)
+	}
+}

@@ -20,6 +20,10 @@ type StringUUID struct{ uuid.UUID }
 // IsZero reports whether all bits of u are zero. It implements [bson.Zeroer].
 func (u StringUUID) IsZero() bool { return u.UUID == uuid.Nil }
 
+// UnmarshalText sets u to the UUID that text holds, in any form that [uuid.Validate] accepts. After an error u is
+// unchanged. It implements [encoding.TextUnmarshaler].
+func (u *StringUUID) UnmarshalText(text []byte) error { return unmarshalText(&u.UUID, text) }
+
 // MarshalBSONValue returns u as a string. It implements [bson.ValueMarshaler] and never fails.
 func (u StringUUID) MarshalBSONValue() (byte, []byte, error) {
 	const length = 36 + 1          // of the text and the 0x00 that ends it
