@@ -76,6 +76,14 @@ var secretName = expression(
 // appendOptions appends the secrets of what follows the user information of a connection string.
 func (s Secrets) appendOptions(rest string) Secrets {
 	before, query, _ := strings.Cut(rest, "?")
+	if strings.Contains(query, "?") {
+		// A ? of a password was not escaped, so any value can be a part of it. The driver's errors show values decoded.
+		for _, pair := range splitOptions(query) {
+			_, value, _ := strings.Cut(pair, "=")
+			_, behind, _ := strings.Cut(pair, "?")
+			s = s.appendDecoded(value).appendDecoded(behind)
+		}
+	}
 	for _, part := range append(splitOptions(query), before) {
 		s = s.appendNamed(part)
 		if decoded, err := url.QueryUnescape(part); err == nil && decoded != part {

@@ -72,6 +72,9 @@ func TestConnectionString(t *testing.T) {
 		{"mongodb://u:p@Hush4you@h/", "p@Hush4you, Hush4you@h"},
 		{"mongodb://u:p@h/?maxPoolSize=Hush4you@h/", "Hush4you@h/"},
 		{"mongodb://Hush4you", "mongodb://Hush4you"},
+		{"mongodb://h/?connectTimeoutMS=Hush%34you?w=1", "Hush4you?w=1"},
+		{"mongodb://u:p?connectTimeoutMS=%48ush4you?w=1&x=Hush%34you", "Hush4you?w=1, Hush4you and Hush%34you"},
+		{"mongodb://h/?w=1?Hush%34you=1", "the option Hush4you=1"},
 		{"mongodb://h/?tlsCertificateKeyFilePassword=Hush4you", "Hush4you"},
 		{"mongodb://h/?tlsCertificateKeyFilePassword=a@Hush4you", "a@Hush4you"},
 		{"mongodb://h/?PROXYPASSWORD=Hush4you&w=1", "hush4you"},
@@ -108,7 +111,8 @@ func TestNotSecret(t *testing.T) {
 		{"mongodb://h/?tls=true&tlsCAFile=/run/secrets/password/ca.pem", "open /run/secrets/password/ca.pem"},
 		{"mongodb+srv://secret.example.com/passwords?w=1", "lookup secret.example.com: passwords"},
 		{"mongodb://h/?authMechanismProperties=ENVIRONMENT:azur,SERVICE_NAME:x", `azur "ENVIRONMENT" x SERVICE_NAME`},
-		{"mongodb://u:p@h/?appName=a?b=c", `port "appName" a?b=c`},
+		{"mongodb://u:p@h/?appName=a?b=c", `port "appName"`},
+		{"mongodb://u:p@h/?appName=a%20b", `invalid value for "appName": "a b"`},
 	} {
 		if got := ConnectionString(c.uri).Text(c.text); got != c.text {
 			t.Errorf("%s: %s", c.uri, got)
