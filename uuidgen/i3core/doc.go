@@ -14,8 +14,8 @@
 //
 // i3core holds a UUID as 16 bytes with the first three groups little-endian, as .NET does. This is
 // its memory. A [uuid.UUID] here holds the canonical bytes, in the order of the text, as everywhere
-// in Go. [Memory] and [ofMemory] convert. Every layout is described in memory, as in the
-// document. A BSON binary of subtype 3 in the representation csharpLegacy holds exactly that
+// in Go. The method Permute of [uuidrep.CSharpLegacy] converts one into the other, in both directions.
+// Every layout is described in memory, as in the document. A BSON binary of subtype 3 in the representation csharpLegacy holds exactly that
 // memory. NewID of the generators therefore returns a [uuidrep.CSharpLegacyUUID], which is stored
 // like this whatever the registry of the client says. This keeps the order of sequential UUIDs in
 // MongoDB. For another representation, use a source that returns the [uuid.UUID] of NewUUID.
