@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
 const childVariable = "BSONIDS_TEST_CHILD"
@@ -70,7 +71,8 @@ func use(ctx context.Context, t *testing.T, c *Container, f func(*mongo.Collecti
 func insert(ctx context.Context, t *testing.T, c *Container, id string) {
 	t.Helper()
 	use(ctx, t, c, func(coll *mongo.Collection) error {
-		_, err := coll.InsertOne(ctx, bson.D{{Key: "_id", Value: id}})
+		// Before MongoDB 5.0, an acknowledged write may be lost with the process unless it was journaled.
+		_, err := coll.Clone(options.Collection().SetWriteConcern(writeconcern.Journaled())).InsertOne(ctx, bson.D{{Key: "_id", Value: id}})
 		return err
 	})
 }

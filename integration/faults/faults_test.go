@@ -22,6 +22,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.uber.org/goleak"
 
 	"github.com/bsonids/bsonids/autoid"
@@ -224,6 +225,8 @@ func newClient(t *testing.T, addr string, r uuidrep.Representation, l *ledger) *
 	d := &dialer{}
 	opts := options.Client().
 		SetDialer(d).
+		// Before MongoDB 5.0, an acknowledged write may be lost with the process unless it was journaled.
+		SetWriteConcern(writeconcern.Journaled()).
 		SetConnectTimeout(2 * time.Second).
 		SetServerSelectionTimeout(5 * time.Second).
 		SetHeartbeatInterval(time.Hour). // a fault must hit the operation and not a heartbeat

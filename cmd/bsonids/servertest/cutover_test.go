@@ -169,7 +169,8 @@ func (c *cut) delete(name string, i int, r uuidrep.Representation) {
 // collections returns the names of the collections, without the record.
 func (c *cut) collections() string {
 	c.Helper()
-	names, err := c.db.ListCollectionNames(c.Context(), bson.D{{Key: "name", Value: bson.D{{Key: "$ne", Value: record.Name}}}})
+	// MongoDB keeps the definitions of views in a collection.
+	names, err := c.db.ListCollectionNames(c.Context(), bson.D{{Key: "name", Value: bson.D{{Key: "$nin", Value: bson.A{record.Name, "system.views"}}}}})
 	if err != nil {
 		c.Fatal(err)
 	}

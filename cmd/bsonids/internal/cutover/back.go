@@ -46,7 +46,7 @@ func (c *Cutover) restore(ctx context.Context, name string, had record.Settings)
 	switch now := info.Settings; {
 	case !ok:
 		return true, nil // it was dropped
-	case now.Equal(had):
+	case now.Equal(had) && !info.Doubt:
 		return true, nil
 	case len(now.Validator) > 0 && !bytes.Equal(now.Validator, Fence().Validator):
 		return false, nil

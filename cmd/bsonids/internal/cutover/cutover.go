@@ -37,6 +37,9 @@ var (
 type Info struct {
 	ID       *bson.Binary // nil if the server reports none
 	Settings record.Settings
+	// Doubt is set if the server may still carry out an earlier change of the settings. One that is asked for then
+	// is carried out after it.
+	Doubt bool
 }
 
 // Way is the direction of an exchange, and how far it is.
@@ -155,8 +158,11 @@ func (c *Cutover) Run(ctx context.Context) error {
 	return errors.Join(err, c.RollBack(ctx, err.Error()))
 }
 
-// final reports whether the same command would fail again.
+// final reports whether the same command would fail again, or whether to wait for that would refuse writes for too long.
 func final(err error) bool {
+	if e := (*failure.Error)(nil); errors.As(err, &e) && e.Kind == failure.Held {
+		return true
+	}
 	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !failure.Transient(err) &&
 		!errors.Is(err, record.ErrTakenOver) && !errors.Is(err, errLost)
 }

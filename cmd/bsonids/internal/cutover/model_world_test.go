@@ -206,7 +206,7 @@ func (w *world) Look(context.Context) (map[string]Info, error) {
 	out := make(map[string]Info)
 	w.call(func() {
 		for name, c := range w.colls {
-			out[name] = Info{&c.id, c.settings}
+			out[name] = Info{ID: &c.id, Settings: c.settings}
 		}
 	})
 	return out, nil

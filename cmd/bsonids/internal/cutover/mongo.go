@@ -35,6 +35,7 @@ type Server struct {
 	// limit. Check is called before each; it returns an error if another run has taken over.
 	Timeout time.Duration
 	Halves  bool
+	Router  bool // it may go on with a command that it has ended at its limit
 	Check   func(ctx context.Context) error
 	Dry     bool // nothing is changed
 	// Progress shows that documents of a collection are compared, and returns what to call with the
@@ -44,6 +45,7 @@ type Server struct {
 
 	session *mongo.Session // of all commands, once a change stream was opened
 	stream  *streamAt
+	sleep   func(context.Context, time.Duration) error // patience.Sleep if nil
 }
 
 // Close ends what the server holds for the cutover.
@@ -75,7 +77,11 @@ func (s *Server) collection(name string) *mongo.Collection {
 // begin returns the context of a command that changes something. An interrupt does not end it: the server
 // might carry it out nevertheless.
 func (s *Server) begin(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.in(ctx)), s.Timeout)
+	return s.within(ctx, s.Timeout)
+}
+
+func (s *Server) within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.in(ctx)), limit)
 	if err := s.Check(ctx); err != nil {
 		cancel()
 		return nil, nil, err
@@ -124,7 +130,7 @@ func (s *Server) list(ctx context.Context) (map[string]Info, error) {
 	})
 	out := make(map[string]Info)
 	for _, spec := range specs {
-		out[spec.Name] = Info{spec.UUID, guard.SettingsOf(&spec)}
+		out[spec.Name] = Info{spec.UUID, guard.SettingsOf(&spec), s.Router}
 	}
 	return out, err
 }
@@ -142,7 +148,15 @@ func (s *Server) drop(ctx context.Context, name string) error {
 
 // Set implements [Database].
 func (s *Server) Set(ctx context.Context, name string, settings record.Settings) error {
-	return s.change(ctx, func(ctx context.Context) error { return guard.Modify(ctx, s.DB.Collection(name), settings) })
+	coll := s.DB.Collection(name)
+	err := s.alter(ctx, name, func(ctx context.Context) error { return guard.Ask(ctx, coll, settings) }, func(all map[string]Info) bool {
+		is, ok := all[name]
+		return ok && is.Settings.Equal(settings)
+	})
+	if err != nil {
+		return err
+	}
+	return s.Patience.Do(ctx, func() error { return guard.Check(s.in(ctx), coll, settings) })
 }
 
 // Rename implements [Database].
@@ -150,7 +164,12 @@ func (s *Server) Rename(ctx context.Context, from, to string) error {
 	db := s.DB.Name() + "."
 	command := bson.D{{Key: "renameCollection", Value: db + from}, {Key: "to", Value: db + to}, {Key: "dropTarget", Value: false},
 		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}
-	err := s.change(ctx, func(ctx context.Context) error { return s.DB.Client().Database("admin").RunCommand(ctx, command).Err() })
+	err := s.alter(ctx, from, func(ctx context.Context) error { return s.DB.Client().Database("admin").RunCommand(ctx, command).Err() },
+		func(all map[string]Info) bool {
+			_, before := all[from]
+			_, after := all[to]
+			return after && !before
+		})
 	switch {
 	case failure.Means(err, failure.Exists):
 		return fmt.Errorf("%w: %w", ErrExists, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // Timeout is the time limit of a command of a cutover, if none is given. A run that rolls back another
@@ -123,6 +124,11 @@ func (e *Exchange) carryOut(ctx context.Context, r *Result, kind string, do func
 	on := e.server(r)
 	on.ID, on.Check = c.ID, l.check
 	defer on.Close()
+	router, err := patience.Ask(ctx, e.Patience, func() (*server.Router, error) { return server.RouterOf(ctx, e.db) })
+	if err != nil {
+		return err
+	}
+	on.Router = router != nil
 	err = do(&cutover.Cutover{Cutover: c, DB: on, Notice: on.Notice})
 	r.Begun = c.Token != ""
 	return err

@@ -21,6 +21,8 @@ const (
 	Refused
 	// Expired is a command that the server ended at its time limit.
 	Expired
+	// Locked is a command that gave up waiting for a lock.
+	Locked
 	// Unauthenticated is a user with wrong credentials, and Unauthorized one without a privilege.
 	Unauthenticated
 	Unauthorized
@@ -52,7 +54,7 @@ var codes = map[int]Meaning{
 	13:       Refused | Unauthorized,    // Unauthorized
 	18:       Refused | Unauthenticated, // AuthenticationFailed
 	20:       NoStream,                  // IllegalOperation
-	24:       Refused | Busy,            // LockTimeout
+	24:       Refused | Busy | Locked,   // LockTimeout
 	26:       Missing,                   // NamespaceNotFound
 	28:       Moved,                     // PathNotViable
 	43:       Busy,                      // CursorNotFound

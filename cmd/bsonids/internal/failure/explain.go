@@ -42,13 +42,13 @@ func Explain(err error, uri string) *Error {
 }
 
 // Transient reports whether an operation that ended with err may succeed if it is tried again: the
-// server was lost, has no primary, or is overloaded. An interrupt by the user is not transient.
+// server was lost, has no primary, or is overloaded, or another operation holds a collection. An interrupt by the user is not transient.
 func Transient(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, mongo.ErrClientDisconnected) {
 		return false
 	}
 	if e := Explain(err, ""); e.Kind == Unreachable || errors.As(err, new(*Error)) {
-		return e.Kind == Unreachable
+		return e.Kind == Unreachable || e.Kind == Held
 	}
 	var se mongo.ServerError
 	return Means(err, Busy) || errors.As(err, &se) && se.HasErrorLabel("SystemOverloadedError")

@@ -76,6 +76,7 @@ func TestTransient(t *testing.T) {
 		{"DuplicateKey", code(11000), false},
 		{"usage", Usagef("wrong"), false},
 		{"explained", &Error{Kind: Unreachable}, true},
+		{"a collection that is held", fmt.Errorf("a: %w", &Error{Kind: Held}), true},
 		{"other", errors.New("other"), false},
 	} {
 		if got := Transient(tt.err); got != tt.want {

@@ -21,6 +21,8 @@ const (
 	Denied
 	// Interrupted is an interrupt by the user.
 	Interrupted
+	// Held is a collection that other operations hold. The same may succeed later.
+	Held
 )
 
 // The exit codes, as docs/command.md lists them.
@@ -36,7 +38,8 @@ const (
 
 // ExitCode returns the exit code of a command that ends with an error of kind k.
 func (k Kind) ExitCode() int {
-	return [...]int{Failed: ExitFailed, Usage: ExitUsage, Unreachable: ExitUnreachable, Denied: ExitDenied, Interrupted: ExitInterrupted}[k]
+	return [...]int{Failed: ExitFailed, Usage: ExitUsage, Unreachable: ExitUnreachable, Denied: ExitDenied, Interrupted: ExitInterrupted,
+		Held: ExitFailed}[k]
 }
 
 // ErrIncomplete is the error of a command that did its work, and found and reported something that

@@ -87,18 +87,20 @@ func command(collection string, s record.Settings) bson.D {
 		{Key: "validationLevel", Value: s.Level}, {Key: "validationAction", Value: s.Action}}
 }
 
-// Modify gives the collection the settings, with write concern majority, and checks that it then has
-// them.
-func Modify(ctx context.Context, coll *mongo.Collection, s record.Settings) error {
+// Ask asks for the settings of the collection, with write concern majority. [Check] tells whether the collection has
+// them then.
+func Ask(ctx context.Context, coll *mongo.Collection, s record.Settings) error {
 	majority := bson.E{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}
-	if err := coll.Database().RunCommand(ctx, append(command(coll.Name(), s), majority)).Err(); err != nil {
-		return err
-	}
+	return coll.Database().RunCommand(ctx, append(command(coll.Name(), s), majority)).Err()
+}
+
+// Check returns an error that wraps [ErrChanged] if the collection has other settings.
+func Check(ctx context.Context, coll *mongo.Collection, want record.Settings) error {
 	spec, err := server.FindCollection(ctx, coll)
 	if err != nil {
 		return err
 	}
-	if got := SettingsOf(spec); !got.Equal(s) {
+	if got := SettingsOf(spec); !got.Equal(want) {
 		return &failure.Error{Err: ErrChanged, Text: fmt.Sprintf("the server was asked for other settings of %s.%s than it now has: "+
 			"another program changed them at the same time, or the server does not keep them; it has %s",
 			coll.Database().Name(), coll.Name(), Describe(got))}
