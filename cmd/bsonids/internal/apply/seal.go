@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,6 +49,9 @@ func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
 		if err := sv.Denied[st.Collection]; err != nil {
 			return nil, &migration.CollectionError{Collection: st.Collection, Err: err}
 		}
+	}
+	if problems := plan.Unaccepted(p.plan, sv, decided); len(problems) > 0 {
+		return nil, failure.Usagef("%s cannot be applied: %s", filepath.Join(p.Dir, plan.PlanFile), strings.Join(problems, "; "))
 	}
 	problems, warnings := plan.Compare(p.plan, sv, decided)
 	for _, st := range fresh() {

@@ -31,14 +31,24 @@ func (p *Plan) compare(observed []Collection, decided []Step) (problems, warning
 			c.fail("the collection %s is not there any more", coll.Entry())
 		case coll.UUID != "" && now.UUID != coll.UUID:
 			c.fail("%q is another collection of this name: it was dropped or renamed, and created again", coll.Name)
-		case coll.Into != "" && now.unexchangeable != "" && !coll.Accepted:
-			c.fail("bsonids cutover cannot put a copy in the place of %q: %s; remove into, or accept it with accepted: true", coll.Name, now.unexchangeable)
 		default:
 			c.collection(*coll, *now)
 		}
 	}
 	slices.Sort(c.problems)
 	return c.problems, c.warnings
+}
+
+// Unaccepted returns the reasons for which a plan cannot be applied, because a cutover cannot put a copy in the place of a
+// collection, and no person accepts it. Copies of decided steps do not count.
+func Unaccepted(p *Plan, s *survey.Survey, decided []Step) (problems []string) {
+	c := comparison{plan: p, decided: decided}
+	for coll, now := range pairs(p.Collections, observed(s), Collection.Entry) {
+		if coll != nil && now != nil && coll.Into != "" && !coll.Accepted && now.unexchangeable != "" && !c.all(*coll) {
+			problems = append(problems, fmt.Sprintf("bsonids cutover cannot put a copy in the place of %q: %s; remove into, or accept it with accepted: true", coll.Name, now.unexchangeable))
+		}
+	}
+	return problems
 }
 
 // A comparison compares a plan with a survey.

@@ -104,8 +104,11 @@ func TestUnexchangeable(t *testing.T) {
 	}
 	// A person converts it nevertheless.
 	p := &Plan{Database: "d", To: "standard", Collections: []Collection{{Name: "log", Into: "log2", Fields: []Field{java("_id")}}}}
-	now := []Collection{{Name: "log", Fields: []Field{java("_id")}, unexchangeable: why}}
-	if problems, _ := p.compare(now, nil); len(problems) != 1 || !strings.Contains(problems[0], why) || !strings.Contains(problems[0], "accepted: true") {
+	now := &survey.Survey{Collections: []survey.Collection{{Name: "log", Unexchangeable: why}}}
+	if problems := Unaccepted(p, now, p.Steps()); len(problems) > 0 {
+		t.Errorf("a copy that is made: %q", problems)
+	}
+	if problems := Unaccepted(p, now, nil); len(problems) != 1 || !strings.Contains(problems[0], why) || !strings.Contains(problems[0], "accepted: true") {
 		t.Errorf("got %q", problems)
 	}
 	p.Collections[0].Accepted = true
@@ -113,7 +116,7 @@ func TestUnexchangeable(t *testing.T) {
 	if err != nil || !slices.Equal(again.Accepted(), []string{"log"}) {
 		t.Fatalf("%v: %s", err, p.Text())
 	}
-	if problems, _ := again.compare(now, nil); len(problems) > 0 || len(again.Check()) > 0 {
+	if problems := Unaccepted(again, now, nil); len(problems) > 0 || len(again.Check()) > 0 {
 		t.Errorf("got %q, %q", problems, again.Check())
 	}
 	again.Collections[0].Into, again.Collections[0].Fields = "", []Field{java("x")}
