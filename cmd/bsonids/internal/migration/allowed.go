@@ -19,26 +19,31 @@ func (s *Session) Allowed(ctx context.Context, w privilege.Work, write bool, now
 	if err != nil {
 		return nil, err
 	}
-	lacks := func(v privilege.Verb) string {
-		if lacks := granted.Lacks(v, w); lacks != "" {
-			return fmt.Sprintf("the user lacks privileges for bsonids %s: %s", v, lacks)
+	lacks := make(map[privilege.Verb]string)
+	for _, v := range append(later, now) {
+		if text := granted.Lacks(v, w); text != "" {
+			lacks[v] = fmt.Sprintf("the user lacks privileges for bsonids %s: %s", v, text)
 		}
-		return ""
+	}
+	if len(lacks) == 0 {
+		return nil, nil
+	}
+	if enforced, err := granted.Enforced(ctx, s.Client.Database(w.Database)); err != nil || !enforced {
+		return nil, err
 	}
 	for _, v := range later {
-		if text := lacks(v); text != "" {
-			s.Warn("%s", text)
+		if lacks[v] != "" {
+			s.Warn("%s", lacks[v])
 		}
 	}
-	text := lacks(now)
 	switch {
-	case text == "":
+	case lacks[now] == "":
 		return nil, nil
 	case write:
-		return nil, &failure.Error{Kind: failure.Denied, Text: text}
+		return nil, &failure.Error{Kind: failure.Denied, Text: lacks[now]}
 	}
-	s.Warn("%s", text)
-	return &failure.Error{Kind: failure.Denied, Text: text}, nil
+	s.Warn("%s", lacks[now])
+	return &failure.Error{Kind: failure.Denied, Text: lacks[now]}, nil
 }
 
 // Lacks warns of what the user lacks for the verbs with which a plan is carried out.

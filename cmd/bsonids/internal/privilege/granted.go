@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
 
@@ -73,6 +74,32 @@ func (g *Granted) has(r resource, action string) bool {
 			return r == resource{db, coll}
 		}
 	})
+}
+
+// Enforced reports whether the server refuses what is not granted: one without access control also knows who is
+// authenticated. It sends a command that the user may not send, about a collection that does not exist, so that it changes
+// nothing. If there is none of these, or the server does not answer, it is true. The error is that of the context.
+func (g *Granted) Enforced(ctx context.Context, db *mongo.Database) (bool, error) {
+	const absent = "bsonids.absent"
+	none := bson.D{{Key: "_id", Value: bson.NewObjectID()}}
+	for _, c := range []struct {
+		action  string
+		command bson.D
+	}{
+		{"collMod", bson.D{{Key: "collMod", Value: absent}}},
+		{"listIndexes", bson.D{{Key: "listIndexes", Value: absent}}},
+		{"find", bson.D{{Key: "find", Value: absent}, {Key: "filter", Value: none}, {Key: "singleBatch", Value: true}}},
+		{"remove", bson.D{{Key: "delete", Value: absent}, {Key: "deletes", Value: bson.A{bson.D{{Key: "q", Value: none}, {Key: "limit", Value: 1}}}}}},
+	} {
+		if g.has(resource{db.Name(), absent}, c.action) {
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		err := db.RunCommand(patience.Undated(limited), c.command).Err()
+		return err != nil && !failure.Means(err, failure.Missing), ctx.Err()
+	}
+	return true, nil
 }
 
 // lack is an action that is not granted.

@@ -180,3 +180,37 @@ func TestNotKnown(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A server without access control also says who is authenticated, and refuses nothing.
+func TestEnforced(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		privileges []bson.D
+		command    string // that is sent
+		fault      memory.Fault
+		want       bool
+	}{
+		{"refused", []bson.D{grant(on("shop", ""), readWrite...)}, "collMod", memory.Fault{Code: 13}, true},
+		{"no such collection", []bson.D{grant(on("shop", ""), readWrite...)}, "collMod", memory.Fault{Code: 26}, false},
+		{"dbAdmin", []bson.D{grant(on("shop", ""), dbAdmin...)}, "find", memory.Fault{}, false},
+		{"dbAdmin, refused", []bson.D{grant(on("shop", ""), dbAdmin...)}, "find", memory.Fault{Code: 13}, true},
+		{"dbAdmin and read", []bson.D{grant(on("shop", ""), slices.Concat(dbAdmin, readOnly)...)}, "delete", memory.Fault{Code: 13}, true},
+		{"another error", []bson.D{grant(on("shop", ""), readWrite...)}, "collMod", memory.Fault{Code: 11600}, true},
+		{"all", []bson.D{grant(on("", ""), slices.Concat(readWrite, dbAdmin)...)}, "", memory.Fault{}, true},
+		{"the collections alone", []bson.D{grant(on("shop", "users"), slices.Concat(readWrite, dbAdmin)...)}, "collMod", memory.Fault{Code: 26}, false},
+	} {
+		g, s, sent := granted(t, tt.privileges...), memory.Start(t), ""
+		s.Before = func(command string, c bson.Raw) memory.Fault {
+			if command == "endSessions" {
+				return memory.Fault{}
+			}
+			if sent += command; c.Lookup(command).StringValue() != "bsonids.absent" {
+				t.Errorf("%s: sent %s", tt.name, c)
+			}
+			return tt.fault
+		}
+		if got, err := g.Enforced(t.Context(), s.Client.Database("shop")); got != tt.want || err != nil || sent != tt.command {
+			t.Errorf("%s: got %t, %v, and sent %q", tt.name, got, err, sent)
+		}
+	}
+}
