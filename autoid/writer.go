@@ -1,12 +1,16 @@
 package autoid
 
 import (
+	"bytes"
+	"encoding/binary"
+	"math"
 	"reflect"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
 // idWriter stands before the driver's ValueWriter for one document and writes the _id in front of
@@ -46,13 +50,75 @@ func (w *idWriter) WriteDocument() (bson.DocumentWriter, error) {
 	}
 }
 
-func (w *idWriter) writeID(dw bson.DocumentWriter) error {
-	id, draw, err := w.d.drawID()
-	if err != nil {
-		return w.d.idError(err)
+// EditDocument appends doc with the _id in front of its elements, and without the one that counts as missing. It leaves to
+// the other methods what depends on more than the first key, and ids that are not simple or have no plan.
+func (w *idWriter) EditDocument(dst []byte, doc bson.Raw, values structcodec.ValueAppender) (edited []byte, ok bool, err error) {
+	elements := doc[4:]
+	if key := []byte("_id\x00"); bytes.HasPrefix(elements[1:], key) {
+		first, err := doc.IndexErr(0)
+		if err != nil || w.where != replaced {
+			return dst, false, nil
+		}
+		elements = elements[len(first):]
+	} else if w.where == replaced && bytes.Contains(elements, key) {
+		return dst, false, nil
 	}
-	if err := w.p.fits(w.ec, w.d, id); err != nil {
-		return w.d.idError(err)
+	id, draw, err := w.drawID()
+	if err != nil {
+		return dst, true, err
+	}
+	if !isSimple(reflect.TypeOf(id)) {
+		return dst, false, nil
+	}
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0, 0, '_', 'i', 'd', 0)
+	at := len(dst)
+	t, edited, planned, err := values.AppendValue(&w.ec, dst, id)
+	if !planned || err != nil || len(edited)-start+len(elements) > math.MaxInt32 {
+		return dst, false, nil
+	}
+	switch form := formOfRaw(bson.RawValue{Type: t, Value: edited[at:]}); {
+	case form == nullForm:
+		err = errNilID
+	case form.refused(w.d):
+		err = form.ofSource()
+	}
+	if err != nil {
+		w.d.dropID(draw)
+		return edited, true, w.d.idError(err)
+	}
+	edited[at-5] = byte(t)
+	edited = append(edited, elements...)
+	binary.LittleEndian.PutUint32(edited[start:], uint32(len(edited)-start))
+	return edited, true, nil
+}
+
+// isSimple reports whether ids of type t have no values of other types in them, which most have not.
+func isSimple(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return t.Elem().Kind() == reflect.Uint8
+	case reflect.String, reflect.Int, reflect.Int32, reflect.Int64:
+		return true
+	}
+	return false
+}
+
+// drawID returns the id of the document, which fits, and the number of its draw.
+func (w *idWriter) drawID() (id any, draw uint32, err error) {
+	if id, draw, err = w.d.drawID(); err == nil {
+		err = w.p.fits(w.ec, w.d, id)
+	}
+	if err != nil {
+		return nil, 0, w.d.idError(err)
+	}
+	return id, draw, nil
+}
+
+func (w *idWriter) writeID(dw bson.DocumentWriter) error {
+	id, draw, err := w.drawID()
+	if err != nil {
+		return err
 	}
 	vw, err := dw.WriteDocumentElement("_id")
 	if err != nil {

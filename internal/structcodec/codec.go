@@ -129,7 +129,7 @@ func (c *encodeMode) encodeWhole(
 	}
 	switch {
 	case err == nil:
-		err = buf.write(c.ec, vw, doc, name)
+		err = buf.write(c, vw, doc, name)
 	default:
 		err = c.encodeError(val, err)
 		// The driver begins the document before it meets the error. It may not get as far.

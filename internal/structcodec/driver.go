@@ -27,20 +27,58 @@ func isDriverWriter(vw bson.ValueWriter) bool {
 	return ok && reflect.TypeOf(w.Unwrap()) == driverWriter
 }
 
+// A DocumentEditor is a writer that passes on to the driver's what it is given, but for an element of a document that it
+// puts in front or leaves out.
+type DocumentEditor interface {
+	// Unwrap returns the driver's writer.
+	Unwrap() bson.ValueWriter
+
+	// EditDocument appends to dst what the driver's writer receives if doc, a valid document, is written. If ok is false,
+	// nothing was done, and doc is to be written element by element.
+	EditDocument(dst []byte, doc bson.Raw, values ValueAppender) (edited []byte, ok bool, err error)
+}
+
+// A ValueAppender appends values as [Codec.AppendValue] does.
+type ValueAppender interface {
+	AppendValue(ec *bson.EncodeContext, dst []byte, v any) (t bson.Type, value []byte, planned bool, err error)
+}
+
 // A buffer holds one document on its way to the driver's writer or from its reader.
 type buffer struct {
 	octets   []byte
+	edited   []byte
 	raw      bson.Raw
 	rawValue reflect.Value // of raw, addressable
 }
 
 // write writes doc, a valid document, to vw. The name is the key of its first element, or another one.
-func (b *buffer) write(ec bson.EncodeContext, vw bson.ValueWriter, doc []byte, name string) error {
+func (b *buffer) write(c *encodeMode, vw bson.ValueWriter, doc []byte, name string) error {
+	if w, ok := vw.(DocumentEditor); ok && reflect.TypeOf(w.Unwrap()) == driverWriter && writesBytes() {
+		edited, ok, err := w.EditDocument(b.edited[:0], doc, c.Codec)
+		if cap(edited) <= maxPooled {
+			b.edited = edited
+		}
+		switch {
+		case err != nil:
+			return err
+		case ok && len(edited) > 5:
+			return writeElements(c.ec, w.Unwrap(), edited, "_id")
+		}
+	}
+	ec := c.ec
 	if len(doc) == 5 || reflect.TypeOf(vw) != driverWriter || !writesBytes() {
 		b.raw = doc
 		return stock().rawEncoder.EncodeValue(ec, vw, b.rawValue)
 	}
 	return writeElements(ec, vw, doc, name)
+}
+
+// WriteDocument writes doc, a valid document, to vw.
+func WriteDocument(ec bson.EncodeContext, vw bson.ValueWriter, doc bson.Raw) error {
+	if len(doc) == 5 || reflect.TypeOf(vw) != driverWriter || !writesBytes() {
+		return stock().rawEncoder.EncodeValue(ec, vw, reflect.ValueOf(doc))
+	}
+	return writeElements(ec, vw, doc, "_id")
 }
 
 // writeElements writes doc, which is not empty, to the driver's writer vw: the first element as one whose value ends
