@@ -235,7 +235,7 @@ func (c *Collection) prepare(models []mongo.WriteModel) ([]mongo.WriteModel, err
 				return nil, errNilModel(i)
 			}
 			insert := *m
-			insert.Document, err = c.encodeInsert(m.Document, i)
+			insert.Document, err = c.encodedInsert(m.Document, i)
 			prepared[i] = &insert
 		case *mongo.UpdateOneModel:
 			if m != nil && isSet(m.Upsert) {
@@ -377,8 +377,18 @@ func (c *Collection) encodeEach(filters []any) ([]any, error) {
 	return encoded, nil
 }
 
-// encodeInsert returns doc, that of the model with the index, as it is inserted.
+// encodeInsert returns doc, that of the model with the index, as a client inserts it whose registry is another one.
 func (c *Collection) encodeInsert(doc any, index int) (any, error) {
+	d, err := c.encodedInsert(doc, index)
+	if err != nil {
+		return nil, err
+	}
+	return d.doc, nil
+}
+
+// encodedInsert returns doc, that of the model with the index, as it is inserted: an encodedDocument in a document, because the
+// driver copies what is not encoded by a codec of this package element by element.
+func (c *Collection) encodedInsert(doc any, index int) (*document, error) {
 	if doc == nil {
 		return nil, mongo.ErrNilDocument
 	}
@@ -392,7 +402,11 @@ func (c *Collection) encodeInsert(doc any, index int) (any, error) {
 		return nil, err
 	}
 	raw, err := encodeDocument(e.ec, d)
-	return encodedDocument(raw), callerError(err)
+	if err != nil {
+		return nil, callerError(err)
+	}
+	d.doc = encodedDocument(raw)
+	return d, nil
 }
 
 // callerError turns the driver's error for a document of this package into one for the caller's

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
 // documentCodec is the ValueEncoder of document for one registry.
@@ -55,6 +56,9 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 		return bson.ValueEncoderError{
 			Name: "autoid.Document", Types: []reflect.Type{reflect.TypeFor[*document]()}, Received: val,
 		}
+	}
+	if doc, ok := d.doc.(encodedDocument); ok { // of a bulk write, which encodes all documents before it sends the first
+		return structcodec.WriteDocument(ec, vw, bson.Raw(doc))
 	}
 	if inner, ok := d.doc.(*document); ok { // a Document given to a Collection
 		err := c.EncodeValue(ec, vw, reflect.ValueOf(inner))

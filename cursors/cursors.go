@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -99,6 +100,9 @@ func All[T any](ctx context.Context, cursor *mongo.Cursor, opts ...Option) ([]T,
 	}
 	all := make([]T, 0, cursor.RemainingBatchLength())
 	for next(ctx, cursor) {
+		if len(all) == cap(all) { // the first document of a batch
+			all = slices.Grow(all, 1+cursor.RemainingBatchLength())
+		}
 		var zero T
 		all = append(all, zero)
 		if err := d.decode(cursor, cursor.Current, &all[len(all)-1]); err != nil {
