@@ -38,6 +38,8 @@ type Planned struct {
 	state  *plan.State
 	edited plan.Edited
 	works  []work
+	// definitions are those of the database with values that are converted.
+	definitions []report.Definition
 }
 
 // work is the conversions of one collection.
@@ -153,6 +155,7 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	if err := p.sharded(ctx); err != nil {
 		return r, err
 	}
+	r.Definitions = p.definitions
 	if !p.Write {
 		r.Steps, err = p.expected(ctx, sv)
 		return r, err

@@ -18,6 +18,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // judge reads everything and compares it with the plan, if there are fields about which nothing is decided.
@@ -71,6 +72,10 @@ func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
 	}
 	if len(problems) > 0 {
 		return nil, failure.Usagef("the data have changed since the plan was made: %s; bring the plan up to date with bsonids plan", strings.Join(problems, "; "))
+	}
+	p.definitions = p.plan.Rewrite(sv.Definitions)
+	if names := p.plan.Unaccepted(p.definitions); len(names) > 0 {
+		return nil, failure.Usagef("%s", plan.DefinitionsError(names, terminal.Command(p.Dir)))
 	}
 	for _, st := range fresh() {
 		err := p.Do(ctx, func() error { return migration.Matching(ctx, p.db.Collection(st.Collection), st.what.Conversion) })

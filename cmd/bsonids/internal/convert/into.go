@@ -195,7 +195,7 @@ func (c *copier) describe(ctx context.Context) (indexes []bson.Raw, create bson.
 			create = append(create, o)
 		}
 	}
-	indexes, err = Indexes(ctx, c.m.Old)
+	indexes, err = server.Indexes(ctx, c.m.Old)
 	return indexes, create, err
 }
 

@@ -2,31 +2,11 @@ package convert
 
 import (
 	"context"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
-
-// Indexes returns the indexes of coll, except the one on _id.
-func Indexes(ctx context.Context, coll *mongo.Collection) ([]bson.Raw, error) {
-	cur, err := coll.Indexes().List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
-	var out []bson.Raw
-	for cur.Next(ctx) {
-		name, _ := cur.Current.Lookup("name").StringValueOK()
-		_, clustered := cur.Current.Lookup("clustered").BooleanOK()
-		if name != "_id_" && !clustered {
-			out = append(out, slices.Clone(cur.Current))
-		}
-	}
-	return out, cur.Err()
-}
 
 // index creates the indexes. It keeps those that exist.
 func (c *copier) index(ctx context.Context, indexes []bson.Raw) error {

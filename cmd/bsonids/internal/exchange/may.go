@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/constants"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
@@ -103,19 +103,20 @@ func sharded(ctx context.Context, db *mongo.Database, x *record.Exchange) error 
 	return err
 }
 
-// missingIndexes returns the names of the indexes of old that fresh does not have.
+// missingIndexes returns the names of the indexes of old that fresh does not have. A person may have converted the UUIDs in
+// the filter of a partial one.
 func missingIndexes(ctx context.Context, old, fresh *mongo.Collection) ([]string, error) {
-	has, err := convert.Indexes(ctx, fresh)
+	has, err := server.Indexes(ctx, fresh)
 	if err != nil {
 		return nil, err
 	}
-	want, err := convert.Indexes(ctx, old)
+	want, err := server.Indexes(ctx, old)
 	if err != nil {
 		return nil, err
 	}
 	same := func(a, b bson.Raw) bool {
 		return !slices.ContainsFunc([]string{"name", "key", "unique", "sparse", "partialFilterExpression", "expireAfterSeconds"}, func(key string) bool {
-			v, w := a.Lookup(key), b.Lookup(key)
+			v, w := constants.Without(a.Lookup(key)), constants.Without(b.Lookup(key))
 			return v.Type != w.Type || !bytes.Equal(v.Value, w.Value)
 		})
 	}

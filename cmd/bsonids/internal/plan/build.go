@@ -29,6 +29,7 @@ func Build(s *survey.Survey, to kinds.Kind, of *Dump) *Plan {
 		b.copies(p)
 		b.references(p) // decisions may be other ones now
 		b.sharded(p)
+		b.define(p)
 	}
 	order(p)
 	b.describe(p)

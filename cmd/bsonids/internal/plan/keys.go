@@ -51,6 +51,11 @@ func (p *Plan) mapping() mapping {
 	collections.blank = len(p.Collections) > 0
 	references := list("references", false, "[]", &p.References)
 	references.comment, references.blank = p.ReferencesComment, true
+	definitions := list("definitions", false, "[]", &p.Definitions)
+	definitions.comment, definitions.blank = definitionsComment, true
+	if len(p.Definitions) == 0 {
+		definitions.text, definitions.comment = "", nil
+	}
 	return mapping{what: "the plan", comment: p.Comment, keys: []key{
 		{name: "schemaVersion", required: true, text: strconv.Itoa(SchemaVersion), read: (*reader).version},
 		text("database", false, &p.Database),
@@ -65,6 +70,7 @@ func (p *Plan) mapping() mapping {
 		texts("only", &p.Only),
 		collections,
 		references,
+		definitions,
 	}}
 }
 
@@ -135,6 +141,12 @@ func (ref *Reference) mapping() mapping {
 			return s
 		}),
 		boolean("accepted", &ref.Accepted),
+	}}
+}
+
+func (d *Definition) mapping() mapping {
+	return mapping{what: "a definition", name: "the " + d.Of, id: d.Of + " " + d.Is, comment: d.Comment, line: &d.Line, keys: []key{
+		text("of", true, &d.Of), text("is", true, &d.Is), boolean("accepted", &d.Accepted),
 	}}
 }
 

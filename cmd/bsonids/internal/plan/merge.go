@@ -90,7 +90,18 @@ func (m *merger) merge() {
 			collections = append(collections, *c)
 		}
 	}
-	m.plan.References, m.plan.Collections = references, collections
+	var definitions []Definition
+	for d, now := range pairs(m.plan.Definitions, m.fresh.Definitions, func(d Definition) [2]string { return [2]string{d.Of, d.Is} }) {
+		switch {
+		case d == nil:
+			m.note("the %s has UUIDs that are converted", now.Of)
+			d = now
+		case now == nil && !d.Accepted:
+			m.note("the %s is another one now, or is gone", d.Of)
+		}
+		definitions = append(definitions, *d)
+	}
+	m.plan.References, m.plan.Collections, m.plan.Definitions = references, collections, definitions
 	slices.Sort(m.notes)
 }
 

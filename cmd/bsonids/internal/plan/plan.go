@@ -26,6 +26,7 @@ type Plan struct {
 	Only        []string // names of the collections that the plan is about; empty for all of the database
 	Collections []Collection
 	References  []Reference
+	Definitions []Definition // those that have UUIDs that are converted
 
 	Comment, ReferencesComment []string // lines for the person who reviews the plan
 }
@@ -182,6 +183,17 @@ func (f Field) In(order string) (Evidence, bool) {
 		}
 	}
 	return Evidence{}, false
+}
+
+// Definition is a validator, a partial index or a view with UUIDs that are converted.
+type Definition struct {
+	Of string // names it
+	Is string // an expression of mongosh, for which it was accepted
+	// Accepted is set if a person has changed it, or leaves it as it is.
+	Accepted bool
+
+	Comment []string
+	Line    int
 }
 
 // Reference is a pair of collections that have the same UUIDs. They are converted one after the

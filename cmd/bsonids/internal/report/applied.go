@@ -39,6 +39,8 @@ type Applied struct {
 	Finished bool          `json:"finished"`          // all conversions have come to their ends
 	Changes  []string      `json:"changes,omitempty"` // of the plan since it was applied last
 	Steps    []AppliedStep `json:"steps"`
+	// Definitions have UUIDs that are converted. A person changes them.
+	Definitions []Definition `json:"definitions,omitempty"`
 }
 
 // AppliedDump is the dump that was converted.
@@ -100,6 +102,7 @@ func (a Applied) Text(w io.Writer) {
 	if a.Dump != nil && a.Dump.Constants > 0 {
 		fmt.Fprintf(w, "\n%d constants in options, indexes and views are left as they are.\n", a.Dump.Constants)
 	}
+	definitions(w, a.Definitions)
 	a.end(w)
 }
 

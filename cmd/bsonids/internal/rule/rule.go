@@ -151,6 +151,18 @@ func (c Conversion) Makes(ch Change) bool {
 	return false
 }
 
+// Fresh returns what the conversion would make of a value, whatever a judge says. ok is false if no pair applies to it.
+func (c Conversion) Fresh(old Value) (fresh Value, ok bool) {
+	l := leafOf(old)
+	for i := range c {
+		if p := &c[i]; p.From.Has(l) {
+			of := p.read(l)
+			return p.fresh(of), of.unfit == ""
+		}
+	}
+	return fresh, false
+}
+
 // IsAbout reports whether one of the pairs applies to the value at a path with array positions, whatever a judge says.
 func (c Conversion) IsAbout(path string, v Value) bool {
 	l := leafOf(v)

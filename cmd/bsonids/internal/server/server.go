@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -205,3 +206,21 @@ func (r *Router) Renames() bool { return r.wire >= wire50 }
 // CountsOrphans reports whether an update by _id also counts copies of the document that are on other shards by
 // mistake: it is sent to all shards by MongoDB before 6.0.
 func (r *Router) CountsOrphans() bool { return r.wire < wire60 }
+
+// Indexes returns the indexes of coll, except the one on _id.
+func Indexes(ctx context.Context, coll *mongo.Collection) ([]bson.Raw, error) {
+	cur, err := coll.Indexes().List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = cur.Close(context.WithoutCancel(ctx)) }()
+	var out []bson.Raw
+	for cur.Next(ctx) {
+		name, _ := cur.Current.Lookup("name").StringValueOK()
+		_, clustered := cur.Current.Lookup("clustered").BooleanOK()
+		if name != "_id_" && !clustered {
+			out = append(out, slices.Clone(cur.Current))
+		}
+	}
+	return out, cur.Err()
+}

@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/constants"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
@@ -21,6 +22,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/sharding"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -33,6 +35,8 @@ type Survey struct {
 	Collections []Collection // sorted by name
 	Names       []string     // of all collections and views
 	References  []scan.Reference
+	// Definitions are the validators, partial indexes and views of the database.
+	Definitions constants.Definitions
 	// Only is set if only the collections with these names were read whole. Samples are the others, of which a
 	// sample was read.
 	Only    []string
@@ -184,6 +188,9 @@ func (s *surveyor) list(ctx context.Context) (out []mongo.CollectionSpecificatio
 	slices.SortFunc(specs, func(a, b mongo.CollectionSpecification) int { return strings.Compare(a.Name, b.Name) })
 	for _, spec := range specs {
 		s.survey.Names = append(s.survey.Names, spec.Name)
+		if err := s.define(ctx, spec); err != nil {
+			return nil, err
+		}
 		switch {
 		case strings.HasPrefix(spec.Name, "system."), strings.HasPrefix(spec.Name, "bsonids."), !s.whole(spec.Name) && !s.Sample:
 		case spec.Type == "view":
@@ -200,6 +207,37 @@ func (s *surveyor) list(ctx context.Context) (out []mongo.CollectionSpecificatio
 		}
 	}
 	return out, nil
+}
+
+// define adds the definitions of a collection or a view.
+func (s *surveyor) define(ctx context.Context, spec mongo.CollectionSpecification) error {
+	if strings.HasPrefix(spec.Name, "system.") || strings.HasPrefix(spec.Name, "bsonids.") || s.keptAs(spec) != "" || spec.Type == "timeseries" {
+		return nil
+	}
+	add := func(d constants.Definition) { s.survey.Definitions = append(s.survey.Definitions, d) }
+	if spec.Type == "view" {
+		on, _ := spec.Options.Lookup("viewOn").StringValueOK()
+		add(constants.Definition{Of: constants.View, Name: spec.Name, On: on, Is: spec.Options.Lookup("pipeline"), All: spec.Options})
+		return nil
+	}
+	if v, err := spec.Options.LookupErr("validator"); err == nil {
+		add(constants.Definition{Of: constants.Validator, Name: spec.Name, Is: v, All: spec.Options})
+	}
+	indexes, err := patience.Ask(ctx, s.Patience, func() ([]bson.Raw, error) { return server.Indexes(ctx, s.db.Collection(spec.Name)) })
+	switch {
+	case failure.Means(err, failure.Missing): // it was dropped
+		return nil
+	case err != nil && failure.Explain(err, "").Kind == failure.Denied:
+		s.notRead(spec.Name, "the user may not list its indexes, whose filters may have UUIDs")
+		return nil
+	}
+	for _, i := range indexes {
+		name, _ := i.Lookup("name").StringValueOK()
+		if v, err := i.LookupErr("partialFilterExpression"); err == nil {
+			add(constants.Definition{Of: constants.Index, Name: spec.Name, Index: name, Is: v, All: i})
+		}
+	}
+	return err
 }
 
 // whole reports whether all documents of the collection are read.
