@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
@@ -188,5 +189,75 @@ func TestRegisteredAfterFirstUse(t *testing.T) {
 	unmarshal(t, reg, marshal(t, reg, bson.D{{Key: "d", Value: bson.D{}}}), &d)
 	if _, ok := d[0].Value.(bson.M); !ok {
 		t.Errorf("the type map is not obeyed: %T", d[0].Value)
+	}
+}
+
+// A codec for a UUID type takes the place of this package's if it is registered after Build, in every place, and has no effect
+// if With registers it.
+func TestCodecsForUUIDTypes(t *testing.T) {
+	mine := func(reg *bson.Registry) {
+		for _, typ := range []reflect.Type{reflect.TypeFor[uuid.UUID](), reflect.TypeFor[embeddedID](), reflect.TypeFor[prefixed]()} {
+			reg.RegisterTypeEncoder(typ, stringEncoder("mine"))
+			reg.RegisterTypeDecoder(typ, bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+				v.SetZero()
+				return vr.Skip()
+			}))
+		}
+	}
+	type doc struct {
+		U uuid.UUID
+		P *uuid.UUID
+		S []uuid.UUID
+		A [1]uuid.UUID
+		M map[string]uuid.UUID
+		N uuid.NullUUID
+		X any
+		E embeddedID
+		F []prefixed
+		K map[uuid.UUID]int32
+	}
+	u := testUUID
+	in := doc{u, &u, []uuid.UUID{u}, [1]uuid.UUID{u}, map[string]uuid.UUID{"k": u}, uuid.NullUUID{UUID: u, Valid: true}, u, embeddedID{u}, []prefixed{{"room", u}}, map[uuid.UUID]int32{u: 1}}
+	paths := [][]string{{"u"}, {"p"}, {"s", "0"}, {"a", "0"}, {"m", "k"}, {"n"}, {"x"}, {"e"}, {"f", "0"}}
+	b := func() *bsoncodec.RegistryBuilder {
+		return byFuncs(standard().RegisterUUIDType(reflect.TypeFor[embeddedID]()))
+	}
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return b().With(mine) }) {
+		raw := marshal(t, reg, in)
+		for _, path := range paths {
+			checkStored(t, raw, 4, octetsStandard, path...)
+		}
+		var out doc
+		if unmarshal(t, reg, raw, &out); !reflect.DeepEqual(in, out) {
+			t.Errorf("With, %s: got %v", mode, out)
+		}
+	}
+	for mode, reg := range modes(t, b) {
+		twins.Delete(reg)
+		mine(reg)
+		for _, v := range []any{in, &in} {
+			data, err := bsoncodec.Marshal(reg, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw := bson.Raw(data)
+			for _, path := range paths {
+				if s, ok := raw.Lookup(path...).StringValueOK(); !ok || s != "mine" {
+					t.Errorf("after Build, %s, %v: got %v", mode, path, raw)
+				}
+			}
+			if raw.Lookup("k", u.String()).Type != bson.TypeInt32 {
+				t.Errorf("%s: got %v", mode, raw)
+			}
+		}
+		stored := marshal(t, build(t, b()), in)
+		other := uuid.Max
+		out := doc{U: other, P: &other, S: []uuid.UUID{other}, A: [1]uuid.UUID{other}, N: uuid.NullUUID{UUID: other}, E: embeddedID{other}, F: []prefixed{{"x", other}}}
+		if err := bsoncodec.Unmarshal(reg, stored, &out); err != nil {
+			t.Fatal(mode, err)
+		}
+		if out.U != uuid.Nil || *out.P != uuid.Nil || out.S[0] != uuid.Nil || out.A[0] != uuid.Nil || out.N.UUID != uuid.Nil || out.E.UUID != uuid.Nil || out.F[0] != (prefixed{}) {
+			t.Errorf("%s: got %v", mode, out)
+		}
 	}
 }
