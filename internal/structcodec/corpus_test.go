@@ -47,12 +47,13 @@ var scalars = []reflect.Type{
 	reflect.TypeFor[*fmt.Stringer](), reflect.TypeFor[[]any](), reflect.TypeFor[[2]any](), reflect.TypeFor[[]fmt.Stringer](),
 	reflect.TypeFor[map[string]fmt.Stringer](), reflect.TypeFor[time.Duration](), reflect.TypeFor[namedUUIDs](),
 	reflect.TypeFor[small](), reflect.TypeFor[struct{ F small }](), reflect.TypeFor[map[string]struct{ F small }](),
+	reflect.TypeFor[funcUUID](), reflect.TypeFor[privateUUID](), reflect.TypeFor[maybeUUID](), reflect.TypeFor[[]maybeUUID](), reflect.TypeFor[lostUUID](),
 }
 
 var mapKeys = []reflect.Type{
 	reflect.TypeFor[string](), reflect.TypeFor[string](), reflect.TypeFor[namedText](), reflect.TypeFor[int](),
 	reflect.TypeFor[uint8](), reflect.TypeFor[keyText](), reflect.TypeFor[keyOwn](), reflect.TypeFor[bool](),
-	reflect.TypeFor[uuid.UUID](), reflect.TypeFor[namedUUID](),
+	reflect.TypeFor[uuid.UUID](), reflect.TypeFor[namedUUID](), reflect.TypeFor[funcUUID](), reflect.TypeFor[privateUUID](),
 	reflect.TypeFor[keyOwnText](), reflect.TypeFor[int8](), reflect.TypeFor[uint64](), reflect.TypeFor[float64](),
 	reflect.TypeFor[any](), reflect.TypeFor[fmt.Stringer](), reflect.TypeFor[*keyText](), reflect.TypeFor[keyStruct](),
 	reflect.TypeFor[[16]byte](), reflect.TypeFor[named](), reflect.TypeFor[uintptr](), reflect.TypeFor[keyPointer](),
@@ -65,7 +66,20 @@ type (
 	namedFloat float32
 	namedD     bson.D
 	namedUUID  [16]byte
-	noCodec    *struct{ C complex128 } // nothing encodes its field
+	funcUUID   struct {
+		prefix string
+		id     uuid.UUID
+	}
+	privateUUID struct {
+		id   uuid.UUID
+		Note string `bson:"-"`
+	}
+	maybeUUID struct {
+		Known bool
+		id    uuid.UUID
+	}
+	lostUUID struct{ ids []uuid.UUID }
+	noCodec  *struct{ C complex128 } // nothing encodes its field
 )
 
 func (named) String() string { return "named" }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
@@ -199,12 +200,33 @@ func uuidRegistries(t *testing.T, rng *rand.Rand, register func(*bson.Registry))
 	return newDriver(), plans
 }
 
+var errNotFunc = errors.New("not a funcUUID")
+
 // newUUIDRegistries returns what makes the first registry of uuidRegistries, and the second one.
 func newUUIDRegistries(t *testing.T, rng *rand.Rand, register func(*bson.Registry)) (newDriver func() *bson.Registry, plans *bson.Registry) {
 	build := func(seed uint64, withPlans bool) *bson.Registry {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		rep := uuidrep.Representation(rng.IntN(5))
 		b := bsoncodec.NewRegistryBuilder(rep).RegisterUUIDType(reflect.TypeFor[namedUUID]())
+		switch rng.IntN(4) {
+		case 0: // refused
+		case 1:
+			b.RegisterDocumentType(reflect.TypeFor[lostUUID]()).RegisterDocumentType(reflect.TypeFor[privateUUID]()).RegisterDocumentType(reflect.TypeFor[maybeUUID]())
+		default:
+			b.RegisterUUIDType(reflect.TypeFor[privateUUID]()).RegisterNullUUIDType(reflect.TypeFor[maybeUUID]())
+			bsoncodec.RegisterUUIDFunc(b, func(u funcUUID) (uuid.UUID, bool) { return u.id, u.prefix != "" }, func(id uuid.UUID, ok bool) (funcUUID, error) {
+				switch {
+				case !ok:
+					return funcUUID{}, nil
+				case id[0] == 2:
+					return funcUUID{}, errNotFunc
+				}
+				return funcUUID{"x", id}, nil
+			})
+			if rng.IntN(8) == 0 {
+				b.SetImplicitType(reflect.TypeFor[funcUUID]())
+			}
+		}
 		if rep > uuidrep.Standard && rng.IntN(2) == 0 {
 			b.AlsoDecode(uuidrep.Standard)
 		}
@@ -221,7 +243,7 @@ func newUUIDRegistries(t *testing.T, rng *rand.Rand, register func(*bson.Registr
 		case 0, 1:
 			b.SetImplicitType(reflect.TypeFor[namedUUID]())
 		case 2:
-			b.KeepBinary()
+			b.SetImplicitType(reflect.TypeFor[uuid.UUID]()).KeepBinary()
 		case 3:
 			b.RegisterBytesType(reflect.TypeFor[[16]byte]())
 		}

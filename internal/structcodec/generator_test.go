@@ -145,6 +145,18 @@ func (g *generator) fill(v reflect.Value, depth int) {
 	case reflect.TypeFor[uuid.UUID]():
 		v.Set(reflect.ValueOf(uuid.UUID{byte(g.rng.Uint32()), 1, 2}))
 		return
+	case reflect.TypeFor[funcUUID]():
+		v.Set(reflect.ValueOf(funcUUID{[]string{"", "x"}[g.rng.IntN(2)], uuid.UUID{byte(g.rng.IntN(3)), 1}}))
+		return
+	case reflect.TypeFor[privateUUID]():
+		v.Set(reflect.ValueOf(privateUUID{uuid.UUID{byte(g.rng.Uint32())}, g.text()}))
+		return
+	case reflect.TypeFor[maybeUUID]():
+		v.Set(reflect.ValueOf(maybeUUID{g.rng.IntN(2) == 0, uuid.UUID{byte(g.rng.Uint32())}}))
+		return
+	case reflect.TypeFor[lostUUID]():
+		v.Set(reflect.ValueOf(lostUUID{make([]uuid.UUID, 1)}))
+		return
 	case reflect.TypeFor[bson.Binary]():
 		n := []int{0, 4, 8, 16, 16, 16}[g.rng.IntN(6)]
 		v.Set(reflect.ValueOf(bson.Binary{Subtype: byte(g.rng.IntN(7)), Data: make([]byte, n)}))
