@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -98,6 +99,48 @@ func TestCutoverReadsBehindFence(t *testing.T) {
 	const changes = 16
 	if reads[0] < changes || reads[1] > 6*changes {
 		t.Errorf("%d and %d documents were read", reads[0], reads[1])
+	}
+}
+
+// On a router, a read of all shards that must see what was written comes before what the change stream is asked for, because a
+// shard without writes would hold up the stream for ten seconds. Other servers are not asked.
+func TestCutoverNudgesShards(t *testing.T) {
+	for _, router := range []bool{false, true} {
+		c := startCut(t, 20, "a")
+		c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
+		var mu sync.Mutex
+		nudges, vain := 0, 0
+		written := make(map[string]bson.Timestamp) // by the session
+		var session string
+		var seen bson.Timestamp
+		p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+			if db, _ := r.command.Lookup("$db").StringValueOK(); r.greets() && db == c.db.Name() && router {
+				return r.router(21)
+			}
+			answer := pass()
+			mu.Lock()
+			defer mu.Unlock()
+			_, streams := r.command.Lookup("pipeline", "0", "$changeStream").DocumentOK()
+			s, i, after := r.command.Lookup("readConcern", "afterClusterTime").TimestampOK()
+			of, _ := r.command.Lookup("collection").StringValueOK()
+			switch reply, ok := parseRequest(answer); {
+			case streams && after:
+				nudges++
+				seen, session = bson.Timestamp{T: s, I: i}, r.command.Lookup("lsid").String()
+			case r.name() == "update" && r.on() == record.Name && ok:
+				if s, i, ok := reply.command.Lookup("operationTime").TimestampOK(); ok {
+					written[r.command.Lookup("lsid").String()] = bson.Timestamp{T: s, I: i}
+				}
+			case r.name() == "getMore" && of == "$cmd.aggregate" && seen.Before(written[session]):
+				vain++
+			}
+			return answer
+		})
+		c.cutover(p, failure.ExitOK, "--write").is(t, "switched")
+		equal(t, c.docs("a"), converted(t, c.docs("a_before_cutover")))
+		if (nudges > 0) != router || vain > 0 {
+			t.Errorf("router %v: %d reads of all shards, and %d of the stream without one before it", router, nudges, vain)
+		}
 	}
 }
 

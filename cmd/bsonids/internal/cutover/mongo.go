@@ -24,6 +24,9 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
+// nudgeLimit is the time limit of nudge.
+const nudgeLimit = 5 * time.Second
+
 // Server is a [Database] on a server.
 type Server struct {
 	DB          *mongo.Database
@@ -45,6 +48,7 @@ type Server struct {
 
 	session *mongo.Session // of all commands, once a change stream was opened
 	stream  *streamAt
+	nudged  bson.Timestamp                             // what all shards have got to
 	sleep   func(context.Context, time.Duration) error // patience.Sleep if nil
 }
 
@@ -275,12 +279,30 @@ func (s *Server) next(ctx context.Context, c *record.Cutover) (changes.Batch, er
 		}
 		s.stream = &streamAt{stream, c.Stream.Token}
 	}
+	s.nudge(ctx)
 	b, err := s.stream.Next(ctx)
 	if err != nil {
 		return b, err
 	}
 	s.stream.at = b.At
 	return b, nil
+}
+
+// nudge makes all shards of a cluster write something that is not older than what this session has written. A change
+// stream of a router has the events of all shards in their order, and shows none before each shard has got to its time, which
+// one without writes does only every ten seconds. A shard that lags writes a no-op for a read that must see what a session has
+// seen, and to open a change stream is such a read, of all shards. It changes no result: an error is ignored.
+func (s *Server) nudge(ctx context.Context) {
+	at := s.session.OperationTime()
+	if !s.Router || at == nil || at.Equal(s.nudged) {
+		return
+	}
+	s.nudged = *at
+	ctx, cancel := context.WithTimeout(s.in(ctx), nudgeLimit)
+	defer cancel()
+	if all, err := changes.Open(ctx, s.DB, []string{record.Name}, nil, 1); err == nil {
+		all.Close()
+	}
 }
 
 // mirror returns the mirror of the collections of a way.
