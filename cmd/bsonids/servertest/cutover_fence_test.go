@@ -102,6 +102,34 @@ func TestCutoverReadsBehindFence(t *testing.T) {
 	}
 }
 
+// If a transaction or another operation holds a collection, the cutover says so, and writes are not refused any longer. The
+// server was not lost.
+func TestCutoverHeld(t *testing.T) {
+	c := startCut(t, 10, "a", "b")
+	settings := c.settingsOf("a")
+	asked := 0
+	p := limited(t, c.s, true, 1000)
+	enforces := p.handle
+	p.handle = func(r request, pass func() []byte) []byte {
+		if _, err := r.command.LookupErr("validator", "$nor"); err == nil && asks("collMod", "b")(r) {
+			asked++
+			if limit, _ := r.command.Lookup("maxTimeMS").AsInt64OK(); limit > 1000 || limit == 0 {
+				t.Errorf("the limit is %d ms", limit)
+			}
+			return r.fail(50, "operation exceeded time limit")
+		}
+		return enforces(r, pass)
+	}
+	r := command(t, p, c.line("cutover", "--write", "--batch-timeout", "4s", "--retry-for", "0s")...).want(t, failure.ExitFailed)
+	r.says(t, "a transaction or another operation holds "+c.db.Name()+".b", "was rolled back").lacks(t, "cannot be reached", "was lost")
+	if asked != 2 {
+		t.Errorf("the server was asked %d times", asked)
+	}
+	c.wantSettings(settings, "a", "b", "a_new", "b_new")
+	c.wantCollections("a a_new b b_new")
+	c.cutover(c.s, failure.ExitOK, "--write").is(t, "switched")
+}
+
 // On a router, a read of all shards that must see what was written comes before what the change stream is asked for, because a
 // shard without writes would hold up the stream for ten seconds. Other servers are not asked.
 func TestCutoverNudgesShards(t *testing.T) {
