@@ -37,7 +37,7 @@ func readFilter(filter bson.Raw) (id claim, zero idForm, err error) {
 	var r filterReader
 	whole := r.document(filter, 0)
 	if whole.id == givenID && whole.never {
-		return maybeID, r.zero, r.err
+		whole.id = maybeID
 	}
 	return whole.id, r.zero, r.err
 }
@@ -48,6 +48,9 @@ type filterReader struct {
 	zero idForm // of an equality on the _id that no negation is around
 	err  error
 }
+
+// negated reports whether a part with nots negations around it must not match.
+func negated(nots int) bool { return nots%2 == 1 }
 
 // document reads a filter, or a clause of $and, $or or $nor.
 func (r *filterReader) document(filter bson.Raw, nots int) clause {
@@ -85,7 +88,7 @@ func (r *filterReader) condition(path string, value bson.RawValue, nots int) cla
 	operators := elementsOf(value)
 	switch {
 	case strings.HasPrefix(path, "$"):
-		return clause{never: path == "$alwaysFalse" && nots%2 == 0 || path == "$alwaysTrue" && nots%2 == 1}
+		return clause{never: path == "$alwaysFalse" && !negated(nots) || path == "$alwaysTrue" && negated(nots)}
 	case value.Type == bson.TypeRegex:
 		return clause{}
 	case !isOperators(value, operators):
@@ -107,7 +110,7 @@ func (r *filterReader) condition(path string, value bson.RawValue, nots int) cla
 		case "$not":
 			clauses = append(clauses, r.condition(path, value, nots+1))
 		case "$elemMatch":
-			clauses = append(clauses, clause{never: nots%2 == 0 && r.matchesNoElement(value)})
+			clauses = append(clauses, clause{never: !negated(nots) && r.matchesNoElement(value)})
 		default:
 			clauses = append(clauses, clause{})
 		}
@@ -127,10 +130,10 @@ func isOperators(value bson.RawValue, elements []bson.RawElement) bool {
 }
 
 func (r *filterReader) equality(path string, value bson.RawValue, nots int) clause {
-	if !isIDPath(path) || nots%2 == 1 {
+	if !isIDPath(path) || negated(nots) {
 		return clause{}
 	}
-	if nots > 0 {
+	if nots != 0 {
 		return clause{id: maybeID}
 	}
 	if form := formOfRaw(value); path == "_id" && form.isZero() {
@@ -143,7 +146,7 @@ func (r *filterReader) equality(path string, value bson.RawValue, nots int) clau
 func (r *filterReader) in(path string, list bson.RawValue, nots int) clause {
 	values := valuesOf(list)
 	if list.Type != bson.TypeArray || len(values) == 0 {
-		return clause{never: list.Type == bson.TypeArray && nots%2 == 0}
+		return clause{never: list.Type == bson.TypeArray && !negated(nots)}
 	}
 	id := r.equality(path, values[0], nots)
 	for _, v := range values {
@@ -168,7 +171,7 @@ func (r *filterReader) in(path string, list bson.RawValue, nots int) clause {
 func (r *filterReader) all(path string, list bson.RawValue, nots int) clause {
 	values := valuesOf(list)
 	if len(values) == 0 {
-		return clause{never: list.Type == bson.TypeArray && nots%2 == 0}
+		return clause{never: list.Type == bson.TypeArray && !negated(nots)}
 	}
 	var clauses []clause
 	for _, v := range values {
@@ -188,14 +191,26 @@ func (r *filterReader) matchesNoElement(value bson.RawValue) bool {
 		return element.condition("element", value, 0).never
 	}
 	doc, ok := value.DocumentOK()
-	return ok && len(elementsOf(value)) > 0 && element.document(doc, 0).never
+	return ok && element.document(doc, 0).never
 }
 
 // conjunction joins clauses of which all must match, or, if they are negated, one.
 func conjunction(clauses []clause, nots int) clause {
-	if nots%2 == 1 {
-		return disjunction(clauses, nots+1)
+	if negated(nots) {
+		return oneOf(clauses)
 	}
+	return allOf(clauses)
+}
+
+// disjunction joins clauses of which one must match, or, if they are negated, all.
+func disjunction(clauses []clause, nots int) clause {
+	if negated(nots) {
+		return allOf(clauses)
+	}
+	return oneOf(clauses)
+}
+
+func allOf(clauses []clause) clause {
 	var whole clause
 	for _, c := range clauses {
 		whole.id = max(whole.id, c.id)
@@ -204,11 +219,7 @@ func conjunction(clauses []clause, nots int) clause {
 	return whole
 }
 
-// disjunction joins clauses of which one must match, or, if they are negated, all.
-func disjunction(clauses []clause, nots int) clause {
-	if nots%2 == 1 {
-		return conjunction(clauses, nots+1)
-	}
+func oneOf(clauses []clause) clause {
 	if len(clauses) == 1 {
 		return clauses[0]
 	}

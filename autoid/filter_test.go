@@ -90,6 +90,7 @@ func TestFilterClaims(t *testing.T) {
 		{id("$in", a(d("a", 1), d("a", 1.0))), maybeID},
 		{id("$in", a(int32(1), int64(1))), maybeID}, // equal
 		{id("$in", a(0.0, int64(1))), maybeID},
+		{id("$in", a(int64(1), bson.NewDecimal128(0, 1))), maybeID},
 		{id("$in", a(int64(1), int64(2))), noID},
 		{id("$in", a(true, false)), noID},
 		{id("$in", a(bson.ObjectID{1}, bson.ObjectID{2})), noID},
@@ -119,6 +120,7 @@ func TestFilterClaims(t *testing.T) {
 		{d("$nor", a(d("$nor", a(one, one)))), maybeID},
 		{d("$nor", a(d("$or", a(id("$ne", 1), d("n", 1))))), maybeID},
 		{d("$nor", a(d("$and", a(id("$ne", 1), d("n", 1))))), noID},
+		{d("$nor", a(d("$nor", a(d("$nor", a(one)))))), noID},
 		{id("$not", d("$ne", 1)), maybeID},
 		{id("$not", bson.D{{Key: "$ne", Value: 1}, {Key: "$gt", Value: 0}}), noID},
 		{id("$not", d("$nin", a(1))), maybeID},
@@ -130,6 +132,11 @@ func TestFilterClaims(t *testing.T) {
 		{append(d("tags", d("$in", a())), one...), maybeID},
 		{append(d("tags", d("$all", a())), one...), maybeID},
 		{append(d("tags", d("$nin", a())), one...), givenID},
+		{append(d("tags", d("$all", 1)), one...), givenID}, // which MongoDB refuses
+		{append(d("tags", d("$not", d("$all", a(re)))), one...), givenID},
+		{d("$or", a(d("tags", d("$in", a())), d("$alwaysFalse", 1))), noID},
+		{append(d("$nor", a(d("$nor", a(d("$alwaysFalse", 1))))), one...), maybeID},
+		{append(d("$nor", a(d("$nor", a(d("tags", d("$elemMatch", d("$in", a()))))))), one...), maybeID},
 		{append(d("tags", d("$not", d("$nin", a()))), one...), maybeID},
 		{append(d("tags", d("$elemMatch", d("$in", a()))), one...), maybeID},
 		{append(d("tags", d("$elemMatch", d("n", d("$in", a())))), one...), maybeID},
