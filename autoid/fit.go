@@ -111,11 +111,10 @@ func behindPointers(t reflect.Type) reflect.Type {
 	return t
 }
 
-// selfMarshaler is a type that marshals itself, and that no registry has a codec for.
-type selfMarshaler [16]byte
+// selfMarshaler is a type that has a method for decoding, and that no registry has a codec for.
+type selfMarshaler struct{}
 
-func (selfMarshaler) MarshalBSONValue() (byte, []byte, error)    { return byte(bson.TypeNull), nil, nil }
-func (*selfMarshaler) UnmarshalBSONValue(_ byte, _ []byte) error { return nil }
+func (*selfMarshaler) UnmarshalBSONValue(byte, []byte) error { return nil }
 
 // marshalsItself returns the first of types that is of the kind of a UUID and for which reg calls the methods that the type has, such
 // as an ID of package uuidrep that is not registered, or nil.

@@ -297,8 +297,24 @@ func TestTypedIDs(t *testing.T) {
 			}
 		}
 	}
+	// The source is asked once, and the document stays as it is.
+	drawn, doc := 0, &order{}
+	reg, err := bsoncodec.NewRegistryBuilder(uuidrep.JavaLegacy).With(Register).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, _ := newTestServer().client(t, reg)
+	once := SourceFunc(func() (any, error) { drawn++; return id, nil })
+	if _, err := Wrap(client.Database("db").Collection("c"), once, WriteBack()).InsertOne(ctx, doc); err == nil || drawn != 1 || *doc != (order{}) {
+		t.Errorf("got %v, %d drawn, %v", err, drawn, doc)
+	}
+	// The error of a type without methods has the call to make already.
+	type bare [16]byte
+	if _, err := encode(reg, Document(once, omitID[bare]{})); err == nil || strings.Contains(err.Error(), "AllowMisfitIDs") || strings.Count(err.Error(), "RegisterUUIDType") != 1 {
+		t.Errorf("got %v", err)
+	}
 	// It is not told to register a type that is.
-	reg, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[uuidrep.ID[int]]()).With(Register).Build()
+	reg, err = bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[uuidrep.ID[int]]()).With(Register).Build()
 	if err != nil {
 		t.Fatal(err)
 	}

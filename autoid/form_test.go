@@ -3,6 +3,7 @@ package autoid
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/google/uuid"
@@ -15,8 +16,14 @@ func TestIDsWithoutCodec(t *testing.T) {
 	c := make(chan int)
 	p := &c
 	var held any = p
+	deep := reflect.ValueOf(c)
+	for range maxPointers - 1 { // an interface comes before it
+		next := reflect.New(deep.Type())
+		next.Elem().Set(deep)
+		deep = next
+	}
 	for name, newRegistry := range registries(t) {
-		for what, id := range map[string]any{"*T": p, "**T": &p, "*any": &held} {
+		for what, id := range map[string]any{"*T": p, "**T": &p, "*any": &held, "deep": deep.Interface()} {
 			for form, doc := range map[string]any{
 				"D": bson.D{{Key: "_id", Value: id}}, "M": bson.M{"_id": id}, "struct": idOf[any]{id}, "late": &lateID[any]{ID: id},
 			} {
@@ -58,6 +65,29 @@ func TestNilBehindPointers(t *testing.T) {
 	}
 	if _, err := encode(registered(), Document(&counter{}, bson.D{{Key: "_id", Value: &held}})); !errors.Is(err, ErrZeroID) {
 		t.Errorf("got %v", err)
+	}
+	if raw, err := encodeValue(bson.EncodeContext{Registry: registered()}, nil); err != nil || raw.Type != bson.TypeNull {
+		t.Errorf("got %v, %v", raw, err)
+	}
+}
+
+type octets []byte
+
+// TestZeroContainers tests that nil maps and slices, which are encoded as null, and zero octets are refused.
+func TestZeroContainers(t *testing.T) {
+	for name, newRegistry := range registries(t) {
+		for _, doc := range []any{
+			idOf[map[string]int]{}, idOf[[]int]{}, idOf[bson.D]{}, idOf[bson.M]{}, idOf[octets]{make(octets, 16)}, idOf[[]byte]{make([]byte, 16)},
+		} {
+			if b, err := encode(newRegistry(), Document(&counter{}, doc)); !errors.Is(err, ErrZeroID) {
+				t.Errorf("%s: %#v: got %v, %v", name, doc, b, err)
+			}
+		}
+		for _, doc := range []any{idOf[map[string]int]{map[string]int{}}, idOf[[]int]{[]int{}}, idOf[bson.D]{bson.D{}}, idOf[octets]{octets{}}} {
+			if b, err := encode(newRegistry(), Document(&counter{}, doc)); err != nil {
+				t.Errorf("%s: %#v: got %v, %v", name, doc, b, err)
+			}
+		}
 	}
 }
 
