@@ -208,6 +208,7 @@ var (
 	interfaceCodec = reflect.TypeOf(driver.Encoder(reflect.TypeFor[any]()))
 	sliceCodec     = reflect.TypeOf(driver.Encoder(reflect.TypeFor[[]any]()))
 	rawCodec       = driver.Encoder(reflect.TypeFor[bson.Raw]())
+	rawValueCodec  = driver.Encoder(reflect.TypeFor[bson.RawValue]())
 	dCodec         = driver.Encoder(reflect.TypeFor[bson.D]())
 	oidCodec       = driver.Encoder(reflect.TypeFor[bson.ObjectID]())
 )

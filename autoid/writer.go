@@ -136,7 +136,15 @@ func (w *idWriter) writeID(dw bson.DocumentWriter) error {
 		return w.d.idError(err)
 	}
 	w.value = idValueWriter{ValueWriter: vw, d: w.d, drawn: true}
-	err = enc.EncodeValue(w.ec, &w.value, v)
+	if isCopied(v) {
+		var raw bson.RawValue
+		if raw, err = encodeValue(w.ec, id); err == nil {
+			w.value.refuse(formOfRaw(raw))
+			err = rawValueCodec.EncodeValue(w.ec, vw, reflect.ValueOf(raw))
+		}
+	} else {
+		err = enc.EncodeValue(w.ec, &w.value, v)
+	}
 	if w.value.err != nil {
 		w.d.dropID(draw)
 		err = w.value.err
@@ -145,6 +153,16 @@ func (w *idWriter) writeID(dw bson.DocumentWriter) error {
 		return w.d.idError(err)
 	}
 	return nil
+}
+
+// isCopied reports whether the driver copies the bytes of v value by value to a writer that is not its own, which makes four
+// octets of an empty binary value of subtype 2.
+func isCopied(v reflect.Value) bool {
+	switch v.Interface().(type) {
+	case bson.RawValue, bson.ValueMarshaler, bson.Marshaler:
+		return true
+	}
+	return false
 }
 
 // firstKeyWriter is an idWriter whose document has begun, and whose first key decides.

@@ -176,3 +176,30 @@ func TestWritersThatFail(t *testing.T) {
 		}
 	}
 }
+
+// The driver copies the bytes of an id value by value to a writer that is not its own. Its copier, of version 2.10.0 at
+// least, makes four octets of an empty binary value of subtype 2.
+func TestEmptyOldBinaryInIDs(t *testing.T) {
+	f := bson.D{{Key: "f", Value: bson.Binary{Subtype: 2}}}
+	raw, err := bson.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []any{
+		f, bson.Raw(raw), bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: raw}, marshaler{f}, &pointerMarshaler{f}, valueMarshaler{f},
+		bson.M{"f": bson.Binary{Subtype: 2}}, struct{ F bson.Binary }{bson.Binary{Subtype: 2}}, bson.Binary{Subtype: 2},
+	} {
+		want, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, doc := range []any{bson.D{}, bson.M{}, struct{}{}, bson.Raw{5, 0, 0, 0, 0}} {
+			reg := bson.NewRegistry()
+			Register(reg)
+			got, err := encode(reg, Document(SourceFunc(func() (any, error) { return id, nil }), doc))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%T in %T: got %v, %v, want %v", id, doc, bson.Raw(got), err, bson.Raw(want))
+			}
+		}
+	}
+}
