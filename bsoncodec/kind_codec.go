@@ -19,16 +19,15 @@ type kindEncoder struct{ driver bson.ValueEncoder }
 
 // The encoders of a kind are found by types that have no encoder of their own.
 type (
-	anyInt64  int64
-	anyString string
-	kindSlice []struct{}
+	int64Of[P any]  int64
+	stringOf[P any] string
 )
 
-// registerKinds is called before the functions of With, so that what these register for a kind takes
-// the place of this package's.
-func registerKinds(reg *bson.Registry) {
-	for _, probe := range []reflect.Type{reflect.TypeFor[anyInt64](), reflect.TypeFor[anyString](), reflect.TypeFor[kindSlice]()} {
-		if enc := encoderOf(reg, probe); driver.IsOwnEncoder(enc, probe) {
+// registerKinds is called when [registerArrays] is, for the same reasons.
+func registerKinds[P any](reg *bson.Registry) {
+	for _, probe := range []reflect.Type{reflect.TypeFor[int64Of[P]](), reflect.TypeFor[stringOf[P]](), reflect.TypeFor[[]P]()} {
+		enc := encoderOf(reg, probe)
+		if _, ours := enc.(*kindEncoder); !ours && driver.IsOwnEncoder(enc, probe) {
 			reg.RegisterKindEncoder(probe.Kind(), &kindEncoder{enc})
 		}
 	}

@@ -206,27 +206,31 @@ func (c *methodDecoder) Driver() bson.ValueDecoder { return c.driver }
 
 // The codecs of methods are found by a type with each of them.
 type (
-	hasMarshalValue   struct{}
-	hasMarshal        struct{}
-	hasUnmarshalValue struct{}
-	hasUnmarshal      struct{}
+	hasMarshalValue[P any]   struct{}
+	hasMarshal[P any]        struct{}
+	hasUnmarshalValue[P any] struct{}
+	hasUnmarshal[P any]      struct{}
 )
 
-func (hasMarshalValue) MarshalBSONValue() (byte, []byte, error)  { return byte(bson.TypeNull), nil, nil }
-func (hasMarshal) MarshalBSON() ([]byte, error)                  { return nil, nil }
-func (*hasUnmarshalValue) UnmarshalBSONValue(byte, []byte) error { return nil }
-func (*hasUnmarshal) UnmarshalBSON([]byte) error                 { return nil }
+func (hasMarshalValue[P]) MarshalBSONValue() (byte, []byte, error) {
+	return byte(bson.TypeNull), nil, nil
+}
+func (hasMarshal[P]) MarshalBSON() ([]byte, error)                  { return nil, nil }
+func (*hasUnmarshalValue[P]) UnmarshalBSONValue(byte, []byte) error { return nil }
+func (*hasUnmarshal[P]) UnmarshalBSON([]byte) error                 { return nil }
 
-// registerMethods replaces the driver's codecs of methods in reg. Codecs of the caller's stay.
-func registerMethods(reg *bson.Registry, rules *typeRules) {
+// registerMethods replaces the driver's codecs of methods in reg. Codecs of the caller's stay. It is called when
+// [registerArrays] is, for the same reasons.
+func registerMethods[P any](reg *bson.Registry, rules *typeRules) {
 	for _, m := range []struct {
 		method
 		iface, probe reflect.Type
 	}{
-		{method{}, tValueMarshaler, reflect.TypeFor[hasMarshalValue]()},
-		{method{whole: true}, tMarshaler, reflect.TypeFor[hasMarshal]()},
+		{method{}, tValueMarshaler, reflect.TypeFor[hasMarshalValue[P]]()},
+		{method{whole: true}, tMarshaler, reflect.TypeFor[hasMarshal[P]]()},
 	} {
-		if enc := encoderOf(reg, m.probe); driver.IsOwnEncoder(enc, m.probe) {
+		enc := encoderOf(reg, m.probe)
+		if _, ours := enc.(*methodEncoder); !ours && driver.IsOwnEncoder(enc, m.probe) {
 			reg.RegisterInterfaceEncoder(m.iface, &methodEncoder{m.method, rules, enc})
 		}
 	}
@@ -234,10 +238,11 @@ func registerMethods(reg *bson.Registry, rules *typeRules) {
 		method
 		iface, probe reflect.Type
 	}{
-		{method{decode: true}, tValueUnmarshaler, reflect.TypeFor[*hasUnmarshalValue]()},
-		{method{decode: true, whole: true}, tUnmarshaler, reflect.TypeFor[*hasUnmarshal]()},
+		{method{decode: true}, tValueUnmarshaler, reflect.TypeFor[*hasUnmarshalValue[P]]()},
+		{method{decode: true, whole: true}, tUnmarshaler, reflect.TypeFor[*hasUnmarshal[P]]()},
 	} {
-		if dec := decoderOf(reg, m.probe); driver.IsOwnDecoder(dec, m.probe) {
+		dec := decoderOf(reg, m.probe)
+		if _, ours := dec.(*methodDecoder); !ours && driver.IsOwnDecoder(dec, m.probe) {
 			reg.RegisterInterfaceDecoder(m.iface, &methodDecoder{m.method, rules, dec})
 		}
 	}

@@ -80,6 +80,9 @@ func (s *search) find(v reflect.Value) (path []string, ok bool) {
 		if s.looksInto(t) {
 			return s.findField(v)
 		}
+		if t == tCodeWithScope && driver.HasOwnEncoder(s.reg, t) {
+			return s.find(v.FieldByName("Scope")) // whose keys are those of the value
+		}
 	case reflect.Map:
 		if s.looksInto(t) {
 			return s.findEntry(v)
@@ -102,6 +105,8 @@ func (s *search) looksInto(t reflect.Type) bool {
 	probe, ok := ofKind[t.Kind()]
 	return ok && driver.IsOwnEncoder(enc, probe)
 }
+
+var tCodeWithScope = reflect.TypeFor[bson.CodeWithScope]()
 
 // ofKind are types for which the driver has the encoder of their kind, and not that of a method.
 var ofKind = map[reflect.Kind]reflect.Type{

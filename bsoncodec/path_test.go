@@ -81,6 +81,9 @@ func TestPathsOfRefusedValues(t *testing.T) {
 		{struct {
 			C bson.CodeWithScope `bson:",inline"`
 		}{bson.CodeWithScope{Scope: bson.D{{Key: "n", Value: v}}}}, "scope.n"},
+		{bson.M{"c": bson.CodeWithScope{Scope: bson.M{"n": bson.A{v}}}}, "c.n.0"},
+		{struct{ C *bson.CodeWithScope }{&bson.CodeWithScope{Code: "f", Scope: named{V: v}}}, "c.the_id"},
+		{bson.D{{Key: "a", Value: bson.A{bson.CodeWithScope{Scope: bson.D{}}, bson.CodeWithScope{Scope: bson.D{{Key: "m", Value: map[string]strangerID{"k": v}}}}}}}, "a.1.m.k"},
 		{bson.M{"m": map[strangerID]int{v: 1}}, "m"}, {struct{ D []bson.E }{[]bson.E{{Key: "e", Value: v}}}, "d.e"},
 		{bson.M{"a": []bson.M{{}, {"w": embeddedID{testUUID}}}}, "a.1.w"},
 		{bson.M{"m": map[marshaledKey]strangerID{{"a"}: v}}, "m.key a"}, {bson.M{"m": map[*textKeyed]strangerID{{"b"}: v}}, "m.text b"},

@@ -225,9 +225,9 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	rules := b.typeRules()
 	mark.rules = rules
 	registerStructs(reg, rules, reflect.TypeFor[structBeforeWith]())
-	b.registerArrays(reg, u)
-	registerKinds(reg)
-	registerMethods(reg, rules)
+	registerArrays[beforeWith](b, reg, u)
+	registerKinds[beforeWith](reg)
+	registerMethods[beforeWith](reg, rules)
 	b.registerNulls(reg)
 	b.registerDocuments(reg, u)
 	b.registerPointers(reg)
@@ -238,12 +238,21 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 		return err
 	}
 	registerStructs(reg, rules, reflect.TypeFor[structAfterWith]())
+	registerArrays[afterWith](b, reg, u)
+	registerKinds[afterWith](reg)
+	registerMethods[afterWith](reg, rules)
 	b.register(reg, u)
 	if !b.withoutPlans {
 		registerPlans(reg)
 	}
 	return nil
 }
+
+// beforeWith and afterWith make types that find the codecs of a kind. A registry keeps the codec that it found for a type.
+type (
+	beforeWith struct{}
+	afterWith  struct{}
+)
 
 // conversion checks the builder and returns what its registries do with UUIDs.
 func (b *RegistryBuilder) conversion() (*conversion, error) {

@@ -127,10 +127,11 @@ type anyArray [1]struct{}
 
 // registerArrays puts an arrayCodec before the driver's codec for arrays. It is called before the
 // functions of With, so that what these register for arrays takes its place, and what they look up
-// is the codec of this package.
-func (b *RegistryBuilder) registerArrays(reg *bson.Registry, u *conversion) {
+// is the codec of this package, and after them, because they may register the driver's again. P is
+// another type for each call.
+func registerArrays[P any](b *RegistryBuilder, reg *bson.Registry, u *conversion) {
 	c := &arrayCodec{conversion: u, bytes: typeSet(b.bytes), unregistered: b.treatment(), implicitType: b.implicit}
-	probe := reflect.TypeFor[anyArray]()
+	probe := reflect.TypeFor[[1]P]()
 	c.encoder = driver.Encoder(probe)
 	c.decoder = driver.Decoder(probe)
 	if driver.HasOwnEncoder(reg, probe) {

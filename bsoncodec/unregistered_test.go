@@ -332,6 +332,44 @@ func TestLookupsBeforeBuildEnds(t *testing.T) {
 	testRefused[strangerID](t, reg)
 }
 
+// The driver's own codecs are no decision of the caller's, as a codec of structs is none.
+func TestDriverCodecsThatAreRegisteredAgain(t *testing.T) {
+	own := bson.NewRegistry()
+	type kindOf struct {
+		kind  reflect.Kind
+		probe reflect.Type
+	}
+	again := func(reg *bson.Registry) {
+		for _, k := range []kindOf{
+			{reflect.Array, reflect.TypeFor[[3]bool]()}, {reflect.Slice, reflect.TypeFor[[]bool]()}, {reflect.Map, reflect.TypeFor[map[string]bool]()},
+			{reflect.Struct, reflect.TypeFor[struct{ B bool }]()}, {reflect.Int64, reflect.TypeFor[int64]()}, {reflect.String, reflect.TypeFor[string]()},
+		} {
+			enc, err := own.LookupEncoder(k.probe)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dec, err := own.LookupDecoder(k.probe)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reg.RegisterKindEncoder(k.kind, enc)
+			reg.RegisterKindDecoder(k.kind, dec)
+		}
+		enc, err := own.LookupEncoder(reflect.TypeFor[uuidrep.StandardUUID]())
+		if err != nil {
+			t.Fatal(err)
+		}
+		reg.RegisterInterfaceEncoder(reflect.TypeFor[bson.ValueMarshaler](), enc)
+	}
+	for _, r := range allRepresentations {
+		reg := build(t, bsoncodec.NewRegistryBuilder(r).With(again))
+		testRefused[strangerID](t, reg)
+		testRefused[[16]byte](t, reg)
+		_, err := encode(t, reg, bson.M{"v": promotedAddress{City: "x"}})
+		checkPromoted(t, err, reflect.TypeFor[promotedAddress](), "MarshalBSONValue", "StandardUUID", "without the field City:")
+	}
+}
+
 func TestRegisterBytesType(t *testing.T) {
 	for _, r := range allRepresentations {
 		for name, b := range map[string]*bsoncodec.RegistryBuilder{
