@@ -153,8 +153,8 @@ func (b *RegistryBuilder) AlsoDecodeString() *RegistryBuilder {
 
 // With calls f with the registry before the codecs for UUIDs are registered, so that f can register
 // the caller's own codecs, hooks and type map entries. These stay in force for all other values. A
-// codec that f registers for bson.D, any, pointers, slices or structs replaces this package's codec
-// for them.
+// codec that f registers for bson.D, any, pointers, slices, arrays or structs replaces this package's
+// codec for them, unless it is the driver's own.
 //
 // A codec that f registers for a UUID type is replaced: register it after Build to replace the one of this package. One for a type that
 // [RegistryBuilder.RegisterNullUUIDType] registers, [uuid.NullUUID] included, is kept. Hooks do not
