@@ -112,7 +112,7 @@ func TestApplyOfEditedPlan(t *testing.T) {
 	for _, args := range [][]string{{"verify", m.file}, {"verify", m.dir, "--db", "x"}, {"verify"},
 		{"apply", m.dir, "--write"}, {"apply", filepath.Join(m.dir, "nothing")}, {"verify", t.TempDir()}, {"undo", t.TempDir(), "--write"},
 		{"status", t.TempDir()}, {"status"}, {"apply"}, {"plan"}, {"plan", "--db", s.Database()}, {"plan", m.dir, "--db", s.Database()},
-		{"plan", t.TempDir(), "--db", "nowhere"}, {"plan", t.TempDir(), "--db", s.Database(), "--to", "generic"}} {
+		{"plan", t.TempDir(), "--db", "nowhere"}} {
 		command(t, s, args...).want(t, failure.ExitUsage)
 	}
 	whole(t, m.db, m.want)
@@ -253,7 +253,7 @@ func TestDenied(t *testing.T) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "d.d")
 		command(t, s, "plan", dir, "--db", "d").want(t, failure.ExitOK)
-		changePlan(t, dir, convertFields("javaLegacy", ""), copiedInto("c", into))
+		changePlan(t, dir, convertFields("javaLegacy"), copiedInto("c", into))
 		return []string{"apply", dir}
 	}
 	done := plan("")[1]

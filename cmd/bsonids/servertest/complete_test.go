@@ -45,7 +45,6 @@ func TestComplete(t *testing.T) {
 		{[]string{"scan", "--uri", s.URI(), "--db", s.Database()[:len(s.Database())-1]}, []string{s.Database()}},
 		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", s.Database(), "--collection", "nothing"}, nil},
 		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", "no.such", "--collection", ""}, nil},
-		{[]string{"plan", "shop.d", "--to", "j"}, []string{"javaLegacy"}},
 		{[]string{"cutover", "--uri", s.URI(), "--db", s.Database(), "o"}, []string{"orders", "other"}},
 		{[]string{"undo", "--uri", s.URI(), "--db", s.Database(), "orders", "u"}, []string{"users"}},
 		{[]string{"scan", "--fail-on", "legacy,m"}, []string{"legacy,mixed"}},

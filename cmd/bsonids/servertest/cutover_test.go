@@ -78,8 +78,8 @@ func (c *cut) copyFrom(name, into, from string, fields ...string) {
 // planFrom makes the plan of such a copy, to the kind with the name, and returns its directory.
 func (c *cut) planFrom(to, name, into, from string, fields ...string) (dir string) {
 	c.Helper()
-	dir = filepath.Dir(planned(c, c.s.(*mongotest.Server), "--to", to, "--collection", name))
-	changePlan(c, dir, convertFields(from, "", fields...), accepted, copiedInto(name, into))
+	dir = filepath.Dir(planned(c, c.s.(*mongotest.Server), "--collection", name))
+	changePlan(c, dir, convertFields(from, fields...), accepted, copiedInto(name, into))
 	return dir
 }
 

@@ -99,12 +99,12 @@ func TestHashesAreNotConverted(t *testing.T) {
 	before := all(t, coll)
 	for _, from := range []string{"javaLegacy", "csharpLegacy", "pythonLegacy"} {
 		for _, way := range ways {
-			dir := prepared(t, s, "standard", append(way, convertFields(from, ""))...)
+			dir := prepared(t, s, append(way, convertFields(from))...)
 			command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).says(t, "nothing in the values tells that they are "+from)
 		}
 	}
 	equal(t, all(t, coll), before)
-	command(t, s, applying(prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("a")))...).want(t, failure.ExitOK)
+	command(t, s, applying(prepared(t, s, convertFields("javaLegacy"), trusted("a")))...).want(t, failure.ExitOK)
 	wantValues(t, coll, ids, 0, uuidrep.Standard)
 }
 
@@ -123,7 +123,7 @@ func TestMinorityIsLeft(t *testing.T) {
 	}
 	many := fill(t, coll, 0, 300, uuidrep.JavaLegacy, v4)
 	fill(t, coll, 300, 3, uuidrep.CSharpLegacy, func(i int) uuid.UUID { return few[i] })
-	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""))
+	dir := prepared(t, s, convertFields("javaLegacy"))
 	r := command(t, s, applying(dir)...).want(t, failure.ExitIncomplete)
 	list := skipList(t, dir)
 	r.prints(t, list)
@@ -140,44 +140,40 @@ func TestMinorityIsLeft(t *testing.T) {
 	}
 
 	// A plan of their own order converts them if a person trusts it.
-	command(t, s, applying(prepared(t, s, "standard", convertFields("csharpLegacy", "")))...)
+	command(t, s, applying(prepared(t, s, convertFields("csharpLegacy")))...)
 	if _, same := held(t, coll, few, 300, uuidrep.CSharpLegacy); same == 0 {
 		t.Error("three values decided an order")
 	}
-	command(t, s, applying(prepared(t, s, "standard", convertFields("csharpLegacy", ""), trusted("a")))...).want(t, failure.ExitOK)
+	command(t, s, applying(prepared(t, s, convertFields("csharpLegacy"), trusted("a")))...).want(t, failure.ExitOK)
 	wantValues(t, coll, few, 300, uuidrep.Standard)
 }
 
 // The decision is in the ledger before the first write, and applies until the end: to the
 // remaining values, which alone would lead to another decision, and to values that appear later.
 func TestDecisionIsKept(t *testing.T) {
-	for _, to := range targets {
-		s, db := started(t)
-		coll := db.Collection("c")
-		many := fill(t, coll, 0, 30, uuidrep.JavaLegacy, v4)
-		dir := prepared(t, s, to.String())
-		p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
-			if r.name() == "update" && r.documents > 1 {
-				if is := text(t, dir+"/ledger"); !strings.Contains(is, `"basis":"evidence"`) {
-					t.Error(is)
-				}
-				return r.refuse(189, "primary stepped down")
+	s, db := started(t)
+	coll := db.Collection("c")
+	many := fill(t, coll, 0, 30, uuidrep.JavaLegacy, v4)
+	dir := prepared(t, s)
+	p := startProxy(t, host(t, s), func(r request, pass func() []byte) []byte {
+		if r.name() == "update" && r.documents > 1 {
+			if is := text(t, dir+"/ledger"); !strings.Contains(is, `"basis":"evidence"`) {
+				t.Error(is)
 			}
-			return pass()
-		})
-		command(t, p, applying(dir)...).want(t, failure.ExitUnreachable)
-		// Now most of the values are in another order, and some are in another field.
-		fill(t, coll, 100, 300, uuidrep.CSharpLegacy, v4)
-		later := in(uuid.New(), uuidrep.JavaLegacy)
-		insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(1000)}, {Key: "b", Value: later}}})
-		command(t, s, applying(dir)...).want(t, failure.ExitIncomplete)
-		if b := all(t, coll)[`{"$numberInt":"1000"}`].Lookup("b"); !b.Equal(marshalValue(t, later)) {
-			t.Errorf("a field that was not decided has become %v", b)
+			return r.refuse(189, "primary stepped down")
 		}
-		if to == uuidrep.Standard {
-			wantValues(t, coll, many, 0, to)
-		}
+		return pass()
+	})
+	command(t, p, applying(dir)...).want(t, failure.ExitUnreachable)
+	// Now most of the values are in another order, and some are in another field.
+	fill(t, coll, 100, 300, uuidrep.CSharpLegacy, v4)
+	later := in(uuid.New(), uuidrep.JavaLegacy)
+	insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(1000)}, {Key: "b", Value: later}}})
+	command(t, s, applying(dir)...).want(t, failure.ExitIncomplete)
+	if b := all(t, coll)[`{"$numberInt":"1000"}`].Lookup("b"); !b.Equal(marshalValue(t, later)) {
+		t.Errorf("a field that was not decided has become %v", b)
 	}
+	wantValues(t, coll, many, 0, uuidrep.Standard)
 }
 
 // If another order is proven, too, the values that fit both are left as they are.
@@ -186,7 +182,7 @@ func TestProvenMinority(t *testing.T) {
 	fill(t, db.Collection("c"), 0, 300, uuidrep.JavaLegacy, v4)
 	other := fill(t, db.Collection("c"), 300, 200, uuidrep.CSharpLegacy, v4)
 	for _, collection := range []string{"c_standard", "c"} {
-		dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), func(p *plan.Plan) {
+		dir := prepared(t, s, convertFields("javaLegacy"), func(p *plan.Plan) {
 			if collection != "c" {
 				intoNew("c")(p)
 			}
@@ -208,8 +204,8 @@ func TestEqualityIsEvidence(t *testing.T) {
 		docs = append(docs, bson.D{{Key: "ref", Value: in(u, uuidrep.Standard)}})
 	}
 	insert(t, db.Collection("known"), docs)
-	command(t, s, applying(prepared(t, s, "standard", convertFields("csharpLegacy", "")))...).want(t, failure.ExitUsage)
-	command(t, s, applying(prepared(t, s, "standard", convertFields("javaLegacy", "")))...).want(t, failure.ExitIncomplete)
+	command(t, s, applying(prepared(t, s, convertFields("csharpLegacy")))...).want(t, failure.ExitUsage)
+	command(t, s, applying(prepared(t, s, convertFields("javaLegacy")))...).want(t, failure.ExitIncomplete)
 	wantValues(t, coll, ids[:25], 0, uuidrep.Standard)
 	wantValues(t, coll, ids[25:], 25, uuidrep.JavaLegacy)
 }
@@ -219,7 +215,7 @@ func TestEqualityIsEvidence(t *testing.T) {
 func TestLeftInLateCopies(t *testing.T) {
 	s, db := started(t)
 	fill(t, db.Collection("old"), 0, 20, uuidrep.JavaLegacy, v4)
-	dir := prepared(t, s, "standard", convertFields("javaLegacy", ""), intoNew("old"))
+	dir := prepared(t, s, convertFields("javaLegacy"), intoNew("old"))
 	p := justAfter(t, s, asks("insert", "old_standard"), func() {
 		insert(t, db.Collection("old"), []any{bson.D{{Key: "_id", Value: int32(-1)}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: make([]byte, 15)}}},
 			bson.D{{Key: "_id", Value: int32(-2)}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: []byte("no UUID, I think")}}}})
@@ -249,8 +245,8 @@ func TestBothOrdersOneAfterTheOther(t *testing.T) {
 	java := fill(t, coll, 0, 30, uuidrep.JavaLegacy, v4)
 	csharp := fill(t, coll, 100, 30, uuidrep.CSharpLegacy, v4)
 	ambiguous := fill(t, coll, 200, 3, uuidrep.JavaLegacy, both)
-	command(t, s, applying(prepared(t, s, "standard", convertFields("javaLegacy", "")))...).want(t, failure.ExitIncomplete)
-	command(t, s, applying(prepared(t, s, "standard", convertFields("csharpLegacy", "")))...).want(t, failure.ExitIncomplete).prints(t, "fits javaLegacy")
+	command(t, s, applying(prepared(t, s, convertFields("javaLegacy")))...).want(t, failure.ExitIncomplete)
+	command(t, s, applying(prepared(t, s, convertFields("csharpLegacy")))...).want(t, failure.ExitIncomplete).prints(t, "fits javaLegacy")
 	wantValues(t, coll, ambiguous, 200, uuidrep.JavaLegacy)
 	for first, ids := range map[int][]uuid.UUID{0: java, 100: csharp} {
 		r := map[int]uuidrep.Representation{0: uuidrep.JavaLegacy, 100: uuidrep.CSharpLegacy}[first]

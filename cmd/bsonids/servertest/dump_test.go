@@ -39,7 +39,7 @@ func TestDumpSchemas(t *testing.T) {
 		dumptest.Collection{Database: "d", Name: "forms", Documents: []any{bson.D{{Key: "_id", Value: 1}, {Key: "text", Value: spelling(v4(99), 0)}, {Key: "user", Value: bson.D{{Key: "uuid", Value: in(v4(98), uuidrep.Unspecified)}}}}}},
 		dumptest.Collection{Database: "admin", Name: "system.version", Documents: docs[:1]})
 	command(t, nil, "scan", "--dump", path, "--output", "json").want(t, failure.ExitOK).prints(t, `"form": "goStruct"`)
-	m := convertDump(t, path, out, failure.ExitIncomplete, convertFields("javaLegacy", "", "u"))
+	m := convertDump(t, path, out, failure.ExitIncomplete, convertFields("javaLegacy", "u"))
 	command(t, nil, "apply", m, "--output", "json").want(t, failure.ExitOK).prints(t, `"constantsLeft": 1`)
 	dumptest.Write(t, filepath.Join(out, "d", "c.bson"), dumptest.BSON(t, docs[1:]...))
 	command(t, nil, "verify", m, "--output", "json").want(t, failure.ExitIncomplete).prints(t, `"findings"`)
@@ -160,8 +160,8 @@ func likeServer(t *testing.T, s *mongotest.Server, db *mongo.Database, collectio
 	dir := t.TempDir()
 	server, dump, out := filepath.Join(dir, "s"), filepath.Join(dir, "d"), filepath.Join(dir, "out")
 	dumptest.Directory(t, filepath.Join(dir, "dump"), false, written...)
-	command(t, s, "plan", server, "--db", s.Database(), "--to", to).want(t, failure.ExitOK)
-	command(t, nil, "plan", dump, "--dump", filepath.Join(dir, "dump"), "--to", to).want(t, failure.ExitOK)
+	command(t, s, "plan", server, "--db", s.Database()).want(t, failure.ExitOK)
+	command(t, nil, "plan", dump, "--dump", filepath.Join(dir, "dump")).want(t, failure.ExitOK)
 	var plans [2]string
 	for i, dir := range []string{server, dump} {
 		changePlan(t, dir, decide, func(p *plan.Plan) {
@@ -275,7 +275,7 @@ with open(sys.argv[1], 'wb') as f:
         f.write(bson.encode(doc(u, i, lambda n: spelled(u, n), [{'uuid': Binary(u.bytes, 0)}, {'uuid': Binary(bytes(16), 0), 'valid': False}])))
 `
 
-// pythonReadForms reads it after both conversions, and after the way back to text.
+// pythonReadForms reads it after both conversions.
 const pythonReadForms = pythonForms + `
 def check(file, r, one):
     got = bson.decode_all(open(file, 'rb').read(), CodecOptions(uuid_representation=r))
@@ -283,8 +283,7 @@ def check(file, r, one):
     for i, (u, g) in enumerate(zip(ids, got)):
         want = doc(u, i, lambda n: one(u), [u, None])
         assert g == want and list(g) == list(want), (g, want)
-check(sys.argv[1], R.JAVA_LEGACY, lambda u: u)
-check(sys.argv[2], R.JAVA_LEGACY, str)
+check(sys.argv[1], R.STANDARD, lambda u: u)
 `
 
 // Another implementation of BSON and of UUIDs writes text and documents of Go structs, and reads what
@@ -297,20 +296,15 @@ func TestDumpFormsPyMongo(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, step := range [][]string{
-		{"text.bson", "binary.bson", "text", "javaLegacy", "_id,x.y,$odd,by.*"},
-		{"binary.bson", "all.bson", "goStruct", "javaLegacy", "go"},
-		{"all.bson", "back.bson", "javaLegacy", "text", "_id,x.y,$odd,by.*"},
+		{"text.bson", "binary.bson", "text", "_id,x.y,$odd,by.*"},
+		{"binary.bson", "all.bson", "goStruct", "go"},
 	} {
-		to := "javaLegacy"
-		if step[3] == "text" {
-			to = "text"
-		}
 		convertDump(t, file(step[0]), file(step[1]), failure.ExitOK, func(p *plan.Plan) {
-			convertFields(step[2], to, strings.Split(step[4], ",")...)(p)
+			convertFields(step[2], strings.Split(step[3], ",")...)(p)
 			accepted(p) // all fields have the same values
-		}, "--db", "d", "--collection", "c", "--to", "javaLegacy")
+		}, "--db", "d", "--collection", "c")
 	}
-	if out, err := exec.Command(py, "-c", pythonReadForms, file("all.bson"), file("back.bson")).CombinedOutput(); err != nil {
+	if out, err := exec.Command(py, "-c", pythonReadForms, file("all.bson")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }

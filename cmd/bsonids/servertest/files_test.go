@@ -91,14 +91,14 @@ func TestReplacedCollection(t *testing.T) {
 			seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
 		}, [][]string{{"apply", "--write"}, {"apply", "--write"}}, failure.ExitUsage, "another collection with the same name"},
 	} {
-		for way, changes := range map[string][]func(*plan.Plan){"standard": nil, "csharpLegacy": nil, "copied": {intoNew("c")}} {
+		for way, changes := range map[string][]func(*plan.Plan){"in place": nil, "copied": {intoNew("c")}} {
 			if way == "copied" && name != "created again" {
 				continue // there is nothing to restore in it
 			}
 			t.Run(name+" "+way, func(t *testing.T) {
 				s, db := started(t)
 				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
-				dir := prepared(t, s, strings.Replace(way, "copied", "standard", 1), changes...)
+				dir := prepared(t, s, changes...)
 				command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 				tt.replace(db)
 				before := all(t, db.Collection("c"))
@@ -128,7 +128,7 @@ func TestRenamedDuring(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, replaced %v", name, replaced), func(t *testing.T) {
 				s, db := started(t)
 				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
-				dir := prepared(t, s, "standard", tt.changes...)
+				dir := prepared(t, s, tt.changes...)
 				command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 				p := justBefore(t, s, func(r request) bool {
 					id, err := r.command.LookupErr("filter", "_id") // text, if it asks whether c is a record under another name

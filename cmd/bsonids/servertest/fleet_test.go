@@ -88,7 +88,7 @@ func TestFleet(t *testing.T) {
 
 	apply := func(changes ...func(*plan.Plan)) {
 		t.Helper()
-		command(t, s, applying(prepared(t, s, "standard", changes...))...).want(t, failure.ExitOK)
+		command(t, s, applying(prepared(t, s, changes...))...).want(t, failure.ExitOK)
 	}
 	apply()
 	turn.Lock()
@@ -97,7 +97,7 @@ func TestFleet(t *testing.T) {
 	// The old services wrote these during the conversion: too few values to tell their order.
 	for _, doc := range all(t, coll) {
 		if subtype, _ := doc.Lookup("customer").Binary(); subtype == bson.TypeBinaryUUIDOld {
-			apply(convertFields("javaLegacy", "", "customer"), trusted("customer"))
+			apply(convertFields("javaLegacy", "customer"), trusted("customer"))
 			break
 		}
 	}

@@ -73,7 +73,7 @@ func TestValidatorByHand(t *testing.T) {
 	_, err := coll.UpdateByID(t.Context(), int32(1), bson.D{{Key: "$set", Value: bson.D{{Key: "touched", Value: true}}}})
 	wantRefused(t, false, "an update of an old document", err)
 	did(t)(coll.UpdateByID(t.Context(), int32(1), bson.D{{Key: "$unset", Value: bson.D{{Key: "touched", Value: 1}}}}))
-	dir := prepared(t, s, "standard", accepted)
+	dir := prepared(t, s, accepted)
 	command(t, s, "apply", dir, "--write").want(t, failure.ExitOK)
 	_, err = coll.UpdateByID(t.Context(), int32(1), bson.D{{Key: "$set", Value: bson.D{{Key: "customer", Value: old}}}})
 	wantRefused(t, true, "an update of a converted document", err)

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -30,43 +28,6 @@ func alone(name string) func(*plan.Plan) {
 	}
 }
 
-// Values of one subtype are not converted a second time in a collection that was renamed, in a copy, or in one that a
-// person has put in place, although a person vouches for them.
-func TestConvertedElsewhere(t *testing.T) {
-	for name, tt := range map[string]struct {
-		into   string // of the first plan
-		move   []string
-		is     string // the collection that has the values
-		refuse bool
-	}{
-		"renamed":                      {"", []string{"c", "d"}, "d", true},
-		"a copy":                       {"new", nil, "new", true},
-		"a copy that was put in place": {"new", []string{"c", "old", "new", "c"}, "c", true},
-		"the source of a copy":         {"new", nil, "c", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			vouched := decided([]string{"javaLegacy"}, "javaLegacy")
-			c := inField(t, "csharpLegacy", map[string][]uuid.UUID{"javaLegacy": odd(20)}, vouched, copiedInto("c", tt.into))
-			c.ok(applyBatches)
-			for m := tt.move; len(m) > 0; m = m[2:] {
-				is := identity(t, c.db.Collection(m[0]))
-				rename(t, c.db, m[0], m[1])
-				if !identity(t, c.db.Collection(m[1])).Equal(is) {
-					mongotest.Skip(t, "the server gives a collection that is renamed another UUID, and nothing tells that it was")
-				}
-			}
-			before := all(t, c.db.Collection(tt.is))
-			again := c.in(prepared(t, c.s, "csharpLegacy", vouched, alone(tt.is), accepted))
-			if !tt.refuse {
-				again.ok(applyBatches)
-				return
-			}
-			again.run(failure.ExitUsage, applyBatches).says(t, "would convert again")
-			equal(t, all(t, c.db.Collection(tt.is)), before)
-		})
-	}
-}
-
 // identity returns the UUID of a collection.
 func identity(t *testing.T, coll *mongo.Collection) bson.Binary {
 	t.Helper()
@@ -75,94 +36,6 @@ func identity(t *testing.T, coll *mongo.Collection) bson.Binary {
 		t.Fatalf("%+v, %v", spec, err)
 	}
 	return *spec.UUID
-}
-
-// A cutover puts a copy in place. What it converted within one subtype, and what was converted before it in place, is not
-// converted again, and is converted on from what it is.
-func TestConvertedBeforeCutover(t *testing.T) {
-	c := startCut(t, 0)
-	c.names = []string{"a"}
-	coll := c.db.Collection("a")
-	var docs []any
-	want := make(map[string]bson.Raw)
-	x, y := odd(20), odd(20)
-	for i := range x {
-		doc := func(x, y any) bson.D {
-			return bson.D{{Key: "_id", Value: int32(i)}, {Key: "x", Value: x}, {Key: "y", Value: y}}
-		}
-		docs = append(docs, doc(ofKind(x[i], "javaLegacy"), ofKind(y[i], "javaLegacy")))
-		note(want, doc(ofKind(x[i], "standard"), ofKind(y[i], "standard")))
-	}
-	insert(t, coll, docs)
-	apply := func(code int, to, into, from string, fields ...string) string {
-		t.Helper()
-		dir := c.planFrom(to, "a", into, from, fields...)
-		changePlan(t, dir, trusted(fields...))
-		command(t, c.s, "apply", dir, "--write").want(t, code)
-		return dir
-	}
-	first := apply(failure.ExitOK, "csharpLegacy", "", "javaLegacy", "x")
-	second := apply(failure.ExitOK, "csharpLegacy", "a_new", "javaLegacy", "y")
-	command(t, c.s, "cutover", second, "--write").want(t, failure.ExitOK)
-	command(t, c.s, "release", second, "--write").want(t, failure.ExitOK)
-	before := c.docs("a")
-	for _, field := range []string{"x", "y"} {
-		apply(failure.ExitUsage, "csharpLegacy", "", "javaLegacy", field)
-		apply(failure.ExitUsage, "standard", "a_again", "javaLegacy", field)
-	}
-	equal(t, c.docs("a"), before)
-	third, fourth := apply(failure.ExitOK, "standard", "", "csharpLegacy", "x"), apply(failure.ExitOK, "standard", "", "csharpLegacy", "y")
-	equal(t, c.docs("a"), want)
-	command(t, c.s, "undo", first, "--write").want(t, failure.ExitUsage).says(t, third, "undo that one first")
-	equal(t, c.docs("a"), want)
-	command(t, c.s, "undo", third, "--write").want(t, failure.ExitOK)
-	command(t, c.s, "undo", fourth, "--write").want(t, failure.ExitOK)
-	equal(t, c.docs("a"), before)
-}
-
-// A conversion is not undone before a later one of another plan that has taken its values: its undo would restore
-// nothing, and that of the later one would bring its values back. Nothing is marked.
-func TestUndoInOrder(t *testing.T) {
-	for _, later := range []string{"javaLegacy", "standard"} {
-		t.Run(later, func(t *testing.T) {
-			c := inField(t, "csharpLegacy", map[string][]uuid.UUID{"javaLegacy": odd(20)}, decided([]string{"javaLegacy"}, "javaLegacy"))
-			c.ok(applyBatches)
-			between := all(t, c.coll)
-			second := c.in(prepared(t, c.s, later, decided([]string{"csharpLegacy"}, "csharpLegacy")))
-			second.ok(applyBatches)
-			after := all(t, c.coll)
-			for _, line := range []string{"undo", undoBatches, undoBatches + " --allow-changed"} {
-				c.run(failure.ExitUsage, line).says(t, second.dir+"; undo that one first")
-			}
-			equal(t, all(t, c.coll), after)
-			c.ok("status")
-			second.ok("verify", undoBatches)
-			equal(t, all(t, c.coll), between)
-			c.ok("verify", undoBatches)
-			c.unchanged()
-		})
-	}
-}
-
-// Two migrations take turns: the first was stopped before it wrote, and went on when the second was done. It has taken the
-// values of the second one, and is undone before it.
-func TestUndoOfTurns(t *testing.T) {
-	values := odd(20)
-	c := pairs(t, len(values), func(i int) (old, converted bson.D) {
-		kind := []string{"javaLegacy", "standard"}[i%2]
-		return bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: ofKind(values[i], kind)}}, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: ofKind(values[i], "csharpLegacy")}}
-	})
-	c = c.in(prepared(t, c.s, "csharpLegacy", decided([]string{"standard"})))
-	c.through(lostAfter(t, c.s, 2, asks("update", record.Name))).run(failure.ExitUnreachable, applyBatches+" --retry-for 0s --batch-timeout 1s")
-	second := c.in(prepared(t, c.s, "standard", decided([]string{"javaLegacy"}, "javaLegacy")))
-	second.ok(applyBatches)
-	c.ok(applyBatches)
-	c.converted()
-	second.run(failure.ExitUsage, undoBatches).says(t, c.dir+"; undo that one first")
-	c.converted()
-	c.ok(undoBatches)
-	second.ok(undoBatches)
-	c.unchanged()
 }
 
 // A conversion was killed, and its collection restored from a backup. What it has converted is gone, and its files say
@@ -187,25 +60,6 @@ func TestKilledAndRestored(t *testing.T) {
 	c.converted()
 	other.ok("undo --write")
 	c.unchanged()
-}
-
-// A later conversion whose directory was given up for lost does not forbid an undo.
-func TestUndoBeforeAbandoned(t *testing.T) {
-	c := inField(t, "csharpLegacy", map[string][]uuid.UUID{"javaLegacy": odd(20)}, decided([]string{"javaLegacy"}, "javaLegacy"))
-	c.ok(applyBatches)
-	second := c.in(prepared(t, c.s, "standard", decided([]string{"csharpLegacy"}, "csharpLegacy")))
-	second.ok(applyBatches)
-	var status struct {
-		Migrations []struct{ ID, Directory string }
-	}
-	decode(t, command(t, c.s, "status", "--db", c.db.Name(), "-o", "json").want(t, failure.ExitOK).stdout, &status)
-	for _, m := range status.Migrations {
-		if m.Directory == second.dir {
-			command(t, c.s, "plan", second.dir+".new", "--db", c.db.Name(), "--to", "standard", "--abandon", m.ID).want(t, failure.ExitOK)
-		}
-	}
-	c.run(failure.ExitIncomplete, undoBatches)
-	c.ok(undoBatches + " --allow-changed")
 }
 
 // A copy was dropped, and another program made a collection of its name. Its documents are neither replaced nor deleted, by a
@@ -290,26 +144,4 @@ func TestRestoreOfAbandoned(t *testing.T) {
 	before := all(t, c.db.Collection(record.Name))
 	c.run(failure.ExitFailed, "plan --restore-record").says(t, "was abandoned")
 	equal(t, all(t, c.db.Collection(record.Name)), before)
-}
-
-// The record was dropped, and two directories restore it, the later one first. What the last conversion has made is known, and
-// the first one is not undone before it.
-func TestRestoredInAnyOrder(t *testing.T) {
-	c := inField(t, "csharpLegacy", map[string][]uuid.UUID{"javaLegacy": odd(20)}, decided([]string{"javaLegacy"}, "javaLegacy"))
-	c.ok(applyBatches)
-	second := c.in(prepared(t, c.s, "javaLegacy", decided([]string{"csharpLegacy"}, "csharpLegacy")))
-	second.ok(applyBatches)
-	c.unchanged()
-	drop(t, c.db.Collection(record.Name))
-	second.ok("plan --restore-record")
-	c.ok("plan --restore-record")
-	wrong := c.in(prepared(t, c.s, "standard", decided([]string{"csharpLegacy"}, "csharpLegacy")))
-	wrong.run(failure.ExitUsage, applyBatches).says(t, "would convert again")
-	c.unchanged()
-	c.run(failure.ExitUsage, undoBatches).says(t, "undo that one first")
-	right := c.in(prepared(t, c.s, "standard", decided([]string{"javaLegacy"}, "javaLegacy")))
-	right.ok(applyBatches, undoBatches)
-	second.ok(undoBatches)
-	c.ok(undoBatches)
-	c.unchanged()
 }

@@ -141,7 +141,7 @@ func TestIndexSpecs(t *testing.T) {
 // for.
 func TestIntoRefusedAtOnce(t *testing.T) {
 	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
-	other := prepared(t, c.s, "standard", intoNew("c"))
+	other := prepared(t, c.s, intoNew("c"))
 	c.through(startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 		answer := pass()
 		if asks("insert", "c_standard")(r) {
@@ -217,32 +217,34 @@ func TestIntoLiveTarget(t *testing.T) {
 	s, db := started(t)
 	want := seed(t, db.Collection("a"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
 	seed(t, db.Collection("other"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
-	// apply returns the arguments that convert a collection, in place or into another one, to another order.
-	apply := func(collection, from, into string, extra ...string) []string {
-		to := map[string]string{"javaLegacy": "standard", "standard": "csharpLegacy"}[from]
-		dir := filepath.Dir(planned(t, s, "--to", to, "--collection", collection))
-		changePlan(t, dir, convertFields(from, ""), accepted, copiedInto(collection, into))
+	// apply returns the arguments that convert a field of a collection, or all, in place or into another one.
+	apply := func(collection, field, into string, extra ...string) []string {
+		dir := filepath.Dir(planned(t, s, "--collection", collection))
+		changePlan(t, dir, convertFields("javaLegacy"), accepted, copiedInto(collection, into))
+		if field != "" {
+			changePlan(t, dir, convertFields("javaLegacy", field))
+		}
 		return applying(dir, extra...)
 	}
 	refused := func(why string, args []string) { command(t, s, args...).want(t, failure.ExitUsage).says(t, why) }
-	p := justBefore(t, s, asks("insert", "b"), func() { refused("has not ended", apply("other", "javaLegacy", "b")) }) // b has no documents
+	p := justBefore(t, s, asks("insert", "b"), func() { refused("has not ended", apply("other", "", "b")) }) // b has no documents
 	p = justAfter(t, p, asks("insert", "b"), func() {
-		refused("has not ended", apply("b", "standard", ""))
-		refused("has not ended", apply("b", "standard", "", "--take-over"))
-		refused("has not ended", apply("b", "standard", "c"))
-		refused("has documents already", apply("other", "javaLegacy", "b"))
+		refused("has not ended", apply("b", "", ""))
+		refused("has not ended", apply("b", "", "", "--take-over"))
+		refused("has not ended", apply("b", "", "c"))
+		refused("has documents already", apply("other", "", "b"))
 	})
-	command(t, p, apply("a", "javaLegacy", "b")...).want(t, failure.ExitOK)
-	equal(t, all(t, db.Collection("b")), want)
+	command(t, p, apply("a", "id", "b")...).want(t, failure.ExitOK)
 
-	p = justBefore(t, s, writesTo("a"), func() { refused("has documents already", apply("other", "javaLegacy", "a")) })
-	command(t, p, apply("a", "javaLegacy", "")...).want(t, failure.ExitOK)
+	p = justBefore(t, s, writesTo("a"), func() { refused("has documents already", apply("other", "", "a")) })
+	command(t, p, apply("a", "", "")...).want(t, failure.ExitOK)
 
 	// The record of a process that was killed.
 	if _, err := db.Collection(record.Name).UpdateByID(t.Context(), "a/1", bson.D{{Key: "$unset", Value: bson.D{{Key: "ended", Value: true}}}}); err != nil {
 		t.Fatal(err)
 	}
-	command(t, s, apply("b", "standard", "")...).want(t, failure.ExitOK)
+	command(t, s, apply("b", "", "")...).want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("b")), want)
 }
 
 // A document that is deleted in the source during the copy is the only extra one, even if _ids hold

@@ -152,7 +152,7 @@ func TestKillWithWriter(t *testing.T) {
 	t.Logf("killed %d times, %d documents written to", kills, len(counts))
 	// Values that were written in the old representation after the conversion had passed are
 	// converted by another plan.
-	c.plan("standard", convertFields("javaLegacy", ""), trusted("id"))
+	c.plan(convertFields("javaLegacy"), trusted("id"))
 	if r := command(t, c.s, applying(c.dir)...); r.code != failure.ExitOK && !strings.Contains(r.stderr, "there is nothing to convert") {
 		t.Fatal(r.stderr)
 	}
@@ -180,7 +180,7 @@ func TestInterrupt(t *testing.T) {
 	for _, n := range []int{12, 100} {
 		for name, changes := range ways {
 			t.Run(fmt.Sprintf("%d documents, %s", n, name), func(t *testing.T) {
-				c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy, changes...)
+				c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.Standard, changes...)
 				setRate(t, c.dir, "10")
 				cmd, out := start(t, c.s, c.args("apply --write --batch 5 --workers 1")...)
 				for !c.begun() {
@@ -260,23 +260,20 @@ func killedAtChange(t *testing.T, s target, dir string, n int, args ...string) b
 func TestKillStates(t *testing.T) {
 	const apply, undo = "apply --write --batch 5 --batch-timeout 1s", "undo --write --batch 5 --batch-timeout 1s"
 	for name, tt := range map[string]struct {
-		to    uuidrep.Representation
 		line  string
 		ready func(c *scene) // before the kills; nil for nothing
 	}{
-		"apply": {uuidrep.Standard, apply, nil},
-		"apply with filters": {uuidrep.CSharpLegacy, apply, func(c *scene) {
+		"apply": {apply, nil},
+		"apply with filters": {apply, func(c *scene) {
 			filtered(t, c.s, c.file("plan.yaml"), []string{`{"_id": {"$lt": 40}}`, `{"_id": {"$gte": 20}}`}, make([]string, 6))
 		}},
-		"apply within a subtype":  {uuidrep.CSharpLegacy, apply, nil},
-		"undo within a subtype":   {uuidrep.CSharpLegacy, undo, func(c *scene) { c.ok(apply) }},
-		"apply into a collection": {uuidrep.Standard, apply, func(c *scene) { changePlan(c, c.dir, intoNew("c")) }},
-		"apply of an edit": {uuidrep.Standard, apply, func(c *scene) { // a field was left, and is decided after the others were converted
+		"apply into a collection": {apply, func(c *scene) { changePlan(c, c.dir, intoNew("c")) }},
+		"apply of an edit": {apply, func(c *scene) { // a field was left, and is decided after the others were converted
 			setDecision(c, c.file("plan.yaml"), "id", "leave")
 			c.ok("apply --write --batch 5")
 			setDecision(c, c.file("plan.yaml"), "id", "convert from javaLegacy")
 		}},
-		"undo of a plan": {uuidrep.Standard, undo, func(c *scene) { c.ok(apply) }},
+		"undo of a plan": {undo, func(c *scene) { c.ok(apply) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kills, most := 0, *stateKills
@@ -284,7 +281,7 @@ func TestKillStates(t *testing.T) {
 				most = min(most, 4)
 			}
 			for rounds := 0; kills < most; rounds++ {
-				c := newScene(t, 60, uuidrep.JavaLegacy, tt.to)
+				c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard)
 				if tt.ready != nil {
 					tt.ready(c)
 				}
@@ -345,7 +342,7 @@ func TestKillPlanCounts(t *testing.T) {
 			for _, name := range []string{"a", "c"} {
 				seed(t, db.Collection(name), 100, w.from, w.to)
 			}
-			args := []string{"apply", prepared(t, s, w.to.String(), w.changes...), "--batch", "10", "--collections-at-once", "1", "--write"}
+			args := []string{"apply", prepared(t, s, w.changes...), "--batch", "10", "--collections-at-once", "1", "--write"}
 			killedAt(t, s, 3, args...)
 			killedAt(t, s, 9, args...)
 			for range 2 {

@@ -28,10 +28,10 @@ func TestLostServer(t *testing.T) {
 	}
 	addr, uri := first.Addr(), first.URI()+"?serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
 	client := dial(t, uri)
-	want := seed(t, client.Database("d").Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+	want := seed(t, client.Database("d").Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
 	_ = client.Disconnect(t.Context())
 	dir := filepath.Join(t.TempDir(), "d.d")
-	command(t, nil, "plan", dir, "--db", "d", "--to", "csharpLegacy", "--uri", uri).want(t, failure.ExitOK)
+	command(t, nil, "plan", dir, "--db", "d", "--uri", uri).want(t, failure.ExitOK)
 	setRate(t, dir, "10")
 	args := []string{"apply", dir, "--write", "--uri", uri, "--batch", "5", "--workers", "1", "--retry-for", "0s"}
 	done := make(chan result)
@@ -143,7 +143,7 @@ func TestNoMatterOfADocument(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+			c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
 			p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 				if limit, _ := r.command.Lookup("maxTimeMS").AsInt64OK(); r.name() == "update" && limit == 1 {
 					return r.fail(168, "refused") // InvalidPipelineOperator: it is asked whether it enforces limits
@@ -196,7 +196,7 @@ func TestLogAhead(t *testing.T) {
 	for _, workers := range []string{"1", "4"} {
 		t.Run(workers, func(t *testing.T) {
 			n := some(t, mongotest.Start(t), 120)
-			c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
+			c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.Standard)
 			undo := c.file("c.undo")
 			var mu sync.Mutex
 			updated := make(map[int32]bool)

@@ -53,7 +53,7 @@ func (w *world) wish() wish {
 	switch w.r.IntN(9) {
 	case 0:
 		w.mistake("another plan")
-		dir = w.newPlan([]uuidrep.Representation{uuidrep.Standard, legacy[w.r.IntN(3)]}[w.r.IntN(2)], "")
+		dir = w.newPlan("")
 	case 1:
 		w.mistake("the same plan in another directory")
 		file := filepath.Join(dir, plan.PlanFile)
@@ -81,12 +81,12 @@ func (w *world) newDir() string {
 }
 
 // newPlan makes the plan of the database, and decides most of what it leaves open. It returns the directory.
-func (w *world) newPlan(to uuidrep.Representation, into string) (dir string) {
+func (w *world) newPlan(into string) (dir string) {
 	dir = w.newDir()
-	if r := w.command(w.t.Context(), w.s, []string{"plan", dir, "--db", w.db.Name(), "--to", to.String()}); r.code != failure.ExitOK {
+	if r := w.command(w.t.Context(), w.s, []string{"plan", dir, "--db", w.db.Name()}); r.code != failure.ExitOK {
 		w.fail("plan: %d %s", r.code, r.stderr)
 	}
-	w.note("plan %s to %v", dir, to)
+	w.note("plan %s", dir)
 	w.change(dir, func(p *plan.Plan) {
 		accepted(p)
 		copiedInto(w.coll.Name(), into)(p)
@@ -97,7 +97,7 @@ func (w *world) newPlan(to uuidrep.Representation, into string) (dir string) {
 				case c.Name != w.coll.Name(): // is not tested
 					f.Decision = plan.Leave
 				case f.Decision != plan.Unknown:
-				case f.Stored == kinds.Subtype3 && w.r.IntN(3) == 0 && to != w.shapes[0].order:
+				case f.Stored == kinds.Subtype3 && w.r.IntN(3) == 0:
 					f.Decision, f.Trust = plan.Convert(w.shapes[0].order.String()), w.r.IntN(2) == 0
 				case w.r.IntN(8) > 0:
 					f.Decision = plan.Leave
@@ -158,7 +158,6 @@ func (w *world) wishOf(dir string) wish {
 	if err != nil {
 		return o
 	}
-	o.to, _ = uuidrep.Parse(p.To)
 	for _, c := range p.Collections {
 		if c.Name != w.coll.Name() {
 			continue

@@ -241,10 +241,10 @@ func (w *world) checkClaim(c ran) {
 				w.t.Fatal(err)
 			}
 			w.expect(v, of)
-			if !ok || from != of || v.in(c.to) || v.misread != uuidrep.Unspecified {
+			if !ok || from != of || v.in(uuidrep.Standard) || v.misread != uuidrep.Unspecified {
 				continue
 			}
-			if u, _ := v.now.read(from); asStored(u, c.to) == v.now {
+			if u, _ := v.now.read(from); asStored(u, uuidrep.Standard) == v.now {
 				continue
 			}
 			if c.code != failure.ExitIncomplete || !listed[w.line(v)] && !w.damaged[c.dir] {
@@ -306,7 +306,7 @@ func (w *world) checkCopy(c ran, s report.AppliedStep, listed map[string]bool) {
 		from, ok := c.converts(v, v.now)
 		u, _ := v.now.read(from)
 		switch {
-		case ok && got == asStored(u, c.to):
+		case ok && got == asStored(u, uuidrep.Standard):
 			if u != v.id && v.misread == uuidrep.Unspecified {
 				if why := w.maybeMisread(v, from, fitsRFC(u)); why != "" {
 					w.fail("%s of the copy %v: %s", v.path, w.ids[v.doc], why)

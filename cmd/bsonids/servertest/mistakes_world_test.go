@@ -63,7 +63,6 @@ type world struct {
 // wish is what a plan says.
 type wish struct {
 	dir   string
-	to    uuidrep.Representation
 	from  map[string][]uuidrep.Representation // by field: at most one of each subtype
 	into  string
 	trust []string
@@ -110,13 +109,7 @@ func newWorld(t *testing.T, s *mongotest.Server, db *mongo.Database, seed, i uin
 	if w.r.IntN(10) == 0 {
 		into = "new"
 	}
-	to := uuidrep.Standard
-	if w.r.IntN(2) == 0 {
-		if to = legacy[w.r.IntN(3)]; to == w.shapes[0].order {
-			to = uuidrep.Standard
-		}
-	}
-	w.plan = w.newPlan(to, into)
+	w.plan = w.newPlan(into)
 	return w
 }
 
@@ -242,7 +235,7 @@ func (w *world) changed(v *tracked, now storedAs, step []ran) {
 		}
 		from, ok := c.converts(v, was)
 		u, _ := was.read(from)
-		if !ok || asStored(u, c.to) != now || c.into != "" {
+		if !ok || asStored(u, uuidrep.Standard) != now || c.into != "" {
 			continue
 		}
 		if w.logged(c.dir, v) {
@@ -253,7 +246,7 @@ func (w *world) changed(v *tracked, now storedAs, step []ran) {
 		}
 		v.misread, v.was = from, was
 		if why := w.maybeMisread(v, from, fitsRFC(u)); why != "" {
-			w.fail("%s of document %v, %x, is %v and was converted from %v to %v: %s", v.path, w.ids[v.doc], was.b, v.id, from, c.to, why)
+			w.fail("%s of document %v, %x, is %v and was converted from %v: %s", v.path, w.ids[v.doc], was.b, v.id, from, why)
 		}
 		return
 	}

@@ -87,7 +87,6 @@ func TestPlanDirectoryTaken(t *testing.T) {
 		t.Error(got)
 	}
 	command(t, s, "plan", dir, "--db", "other").want(t, failure.ExitUsage)
-	command(t, s, "plan", dir, "--to", "javaLegacy").want(t, failure.ExitUsage)
 	removed(t, file)
 	command(t, s, again...).want(t, failure.ExitOK)
 	if err := os.Rename(file, filepath.Join(dir, "other")); err != nil {
@@ -100,53 +99,51 @@ func TestPlanDirectoryTaken(t *testing.T) {
 // begun to write since is new, what was converted is not judged again, and the next apply converts the rest. While
 // the directory is in use, the plan goes to another file.
 func TestPlanAgain(t *testing.T) {
-	for _, to := range targets {
-		s, db := started(t)
-		_, both := late(t, db.Collection("c"), 40, to)
-		file := planned(t, s, "--to", to.String())
-		dir := filepath.Dir(file)
-		setDecision(t, file, "b[]", "leave")
-		edit(t, file, "- path: \"b[]\"", "- path: \"b[]\" # later")
-		command(t, s, applying(dir)...).want(t, failure.ExitOK)
-		applied := text(t, file)
+	s, db := started(t)
+	_, both := late(t, db.Collection("c"), 40, uuidrep.Standard)
+	file := planned(t, s)
+	dir := filepath.Dir(file)
+	setDecision(t, file, "b[]", "leave")
+	edit(t, file, "- path: \"b[]\"", "- path: \"b[]\" # later")
+	command(t, s, applying(dir)...).want(t, failure.ExitOK)
+	applied := text(t, file)
 
-		// A service writes another collection, and values in c as they were.
-		insert(t, db.Collection("new"), legacyDocs("x", 20))
-		command(t, s, "plan", dir).want(t, failure.ExitOK).says(t, `"new": the collection is new`).lacks(t, `"c"`)
-		got := text(t, file)
-		if !strings.Contains(got, "- path: \"b[]\" # later") || strings.Count(got, "decision: unknown") != 1 {
-			t.Error(got)
-		}
-		command(t, s, applying(dir)...).want(t, failure.ExitUsage) // a decision is unknown
-		setDecision(t, file, "x", "convert from javaLegacy")
-		setDecision(t, file, "b[]", "convert from javaLegacy")
+	// A service writes another collection, and values in c as they were.
+	insert(t, db.Collection("new"), legacyDocs("x", 20))
+	command(t, s, "plan", dir).want(t, failure.ExitOK).says(t, `"new": the collection is new`).lacks(t, `"c"`)
+	got := text(t, file)
+	if !strings.Contains(got, "- path: \"b[]\" # later") || strings.Count(got, "decision: unknown") != 1 {
+		t.Error(got)
+	}
+	command(t, s, applying(dir)...).want(t, failure.ExitUsage) // a decision is unknown
+	setDecision(t, file, "x", "convert from javaLegacy")
+	setDecision(t, file, "b[]", "convert from javaLegacy")
 
-		held, err := plan.Lock(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := text(t, file)
-		command(t, s, "plan", dir).want(t, failure.ExitOK).says(t, plan.NewFile)
-		if p := reread(t, filepath.Join(dir, plan.NewFile)); text(t, file) != before || len(p.Collections) != 2 {
-			t.Errorf("%+v", p)
-		}
-		if err := held.Close(); err != nil {
-			t.Fatal(err)
-		}
+	held, err := plan.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := text(t, file)
+	command(t, s, "plan", dir).want(t, failure.ExitOK).says(t, plan.NewFile)
+	if p := reread(t, filepath.Join(dir, plan.NewFile)); text(t, file) != before || len(p.Collections) != 2 {
+		t.Errorf("%+v", p)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
 
-		command(t, s, applying(dir)...).want(t, failure.ExitOK)
-		equal(t, all(t, db.Collection("c")), both)
-		command(t, s, "verify", dir).want(t, failure.ExitOK)
-		command(t, s, "plan", dir).want(t, failure.ExitOK).lacks(t, "is new", "is gone")
-		command(t, s, applying(dir)...).want(t, failure.ExitOK)
-		command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
-		// What was converted is judged again after the undo, and is as it was.
-		command(t, s, "plan", dir).want(t, failure.ExitOK)
-		command(t, s, applying(dir)...).want(t, failure.ExitOK)
-		equal(t, all(t, db.Collection("c")), both)
-		if edited := text(t, file); applied == edited {
-			t.Error("the plan was not edited")
-		}
+	command(t, s, applying(dir)...).want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("c")), both)
+	command(t, s, "verify", dir).want(t, failure.ExitOK)
+	command(t, s, "plan", dir).want(t, failure.ExitOK).lacks(t, "is new", "is gone")
+	command(t, s, applying(dir)...).want(t, failure.ExitOK)
+	command(t, s, "undo", dir, "--write").want(t, failure.ExitOK)
+	// What was converted is judged again after the undo, and is as it was.
+	command(t, s, "plan", dir).want(t, failure.ExitOK)
+	command(t, s, applying(dir)...).want(t, failure.ExitOK)
+	equal(t, all(t, db.Collection("c")), both)
+	if edited := text(t, file); applied == edited {
+		t.Error("the plan was not edited")
 	}
 }
 
@@ -199,7 +196,7 @@ func TestPlanOfOddNames(t *testing.T) {
 	equal(t, all(t, coll), before)
 
 	for _, name := range []string{"a.b", "$d", "s.x.y", "s.$z"} {
-		dir := prepared(t, s, "standard", convertFields("javaLegacy", "", name))
+		dir := prepared(t, s, convertFields("javaLegacy", name))
 		command(t, s, "apply", dir, "--write").want(t, failure.ExitUsage).
 			says(t, "cannot be converted: an update cannot address this path: the field name", "this command changed nothing")
 	}
@@ -219,8 +216,8 @@ func TestFieldWithDot(t *testing.T) {
 	if _, err := db.Collection("c").InsertMany(t.Context(), docs); err != nil {
 		mongotest.Skip(t, "the server refuses field names with a dot")
 	}
-	convert := convertFields("javaLegacy", "", "a.b")
-	command(t, s, "apply", prepared(t, s, "standard", convert, intoNew("c")), "--write").want(t, failure.ExitOK)
+	convert := convertFields("javaLegacy", "a.b")
+	command(t, s, "apply", prepared(t, s, convert, intoNew("c")), "--write").want(t, failure.ExitOK)
 	for id, doc := range all(t, fresh) {
 		for _, value := range []bson.RawValue{doc.Lookup("a", "b"), doc.Lookup("a.b")} {
 			if subtype, _, ok := value.BinaryOK(); ok && subtype != 4 {
@@ -229,7 +226,7 @@ func TestFieldWithDot(t *testing.T) {
 		}
 	}
 	drop(t, fresh)
-	dir := prepared(t, s, "standard", convert)
+	dir := prepared(t, s, convert)
 	command(t, s, "apply", dir, "--write").want(t, failure.ExitIncomplete)
 	if list := text(t, skipList(t, dir)); strings.Count(list, "contains a dot") != 12 || strings.Count(list, "\n") != 12 {
 		t.Error(list)
@@ -242,7 +239,7 @@ func TestPlanFilesBeforeWrites(t *testing.T) {
 	for _, name := range []string{"d.undo", "d.skipped.jsonl"} {
 		c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
 		seed(t, c.db.Collection("d"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
-		c.plan("standard")
+		c.plan()
 		// The permissions of a directory would not keep the root user from writing.
 		path := c.file(name)
 		if err := os.Symlink(filepath.Join(t.TempDir(), "absent", "file"), path); err != nil {
@@ -263,7 +260,7 @@ func TestOutput(t *testing.T) {
 	const name = "\u009b31m\x7f"
 	insert(t, db.Collection("c"+name), []any{bson.D{{Key: "a" + name, Value: in(uuid.New(), uuidrep.JavaLegacy)}}})
 	scan := []string{"scan", "--db", s.Database()}
-	apply := []string{"apply", prepared(t, s, "standard", convertFields("javaLegacy", ""), trusted("a"+name))}
+	apply := []string{"apply", prepared(t, s, convertFields("javaLegacy"), trusted("a"+name))}
 	for _, args := range [][]string{scan, append(scan, "-o", "html"), append(scan, "-o", "json"), apply, append(apply, "-o", "json")} {
 		want := "\uFFFD31m\uFFFD"
 		if args[len(args)-1] == "json" {

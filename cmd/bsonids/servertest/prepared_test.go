@@ -20,11 +20,10 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// prepared makes the plan of a database, to the kind with the name, and changes it as a person would. It returns the
-// directory.
-func prepared(t testing.TB, s *mongotest.Server, to string, changes ...func(*plan.Plan)) (dir string) {
+// prepared makes the plan of a database, and changes it as a person would. It returns the directory.
+func prepared(t testing.TB, s *mongotest.Server, changes ...func(*plan.Plan)) (dir string) {
 	t.Helper()
-	dir = filepath.Dir(planned(t, s, "--to", to))
+	dir = filepath.Dir(planned(t, s))
 	if len(changes) > 0 { // which lose its comments
 		changePlan(t, dir, changes...)
 	}
@@ -45,17 +44,13 @@ func changePlan(t testing.TB, dir string, changes ...func(*plan.Plan)) {
 }
 
 // convertFields returns a function that makes the decision to convert the fields from a kind, and to leave the
-// others. Without fields, it converts all that are stored so. to is "text", or anything else for the kind of the plan.
-func convertFields(from, to string, fields ...string) func(*plan.Plan) {
-	decision := plan.Convert(from)
-	if to == "text" {
-		decision += " to text"
-	}
+// others. Without fields, it converts all that are stored so.
+func convertFields(from string, fields ...string) func(*plan.Plan) {
 	return func(p *plan.Plan) {
 		eachField(p, func(f *plan.Field) {
 			k, err := kinds.Parse(from)
 			if f.Decision = plan.Leave; err == nil && f.Stored == k.Stored() && (len(fields) == 0 || slices.Contains(fields, f.Plain())) {
-				f.Decision = decision
+				f.Decision = plan.Convert(from)
 			}
 		})
 	}
@@ -167,7 +162,7 @@ func newScene(t testing.TB, n int, from, to uuidrep.Representation, changes ...f
 	s, db := started(t)
 	c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}
 	c.want = seed(t, c.coll, n, from, to)
-	c.plan(to.String(), changes...)
+	c.plan(changes...)
 	return c
 }
 
@@ -177,7 +172,7 @@ func setting(t testing.TB, docs []any, changes ...func(*plan.Plan)) *scene {
 	s, db := started(t)
 	c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}
 	insert(t, c.coll, docs)
-	c.plan("standard", append([]func(*plan.Plan){convertFields("javaLegacy", "")}, changes...)...)
+	c.plan(append([]func(*plan.Plan){convertFields("javaLegacy")}, changes...)...)
 	return c
 }
 
@@ -197,10 +192,10 @@ func pairs(t testing.TB, n int, doc func(i int) (old, converted bson.D), changes
 }
 
 // plan makes and changes the plan of the collection as it is now.
-func (c *scene) plan(to string, changes ...func(*plan.Plan)) {
+func (c *scene) plan(changes ...func(*plan.Plan)) {
 	c.Helper()
 	c.before = all(c, c.coll)
-	c.dir = prepared(c, c.s, to, changes...)
+	c.dir = prepared(c, c.s, changes...)
 	c.result = c.coll
 	p, err := plan.ReadFile(c.dir)
 	if err != nil {
@@ -265,9 +260,6 @@ func (c *scene) unchanged() {
 // file returns the path of a file in the directory.
 func (c *scene) file(name string) string { return filepath.Join(c.dir, name) }
 
-// targets are representations to which values of Java order are converted: of another subtype, and of the same one.
-var targets = []uuidrep.Representation{uuidrep.Standard, uuidrep.CSharpLegacy}
-
 // ways are changes of a plan: none, so that c is converted in place, and a copy.
 var ways = map[string][]func(*plan.Plan){"in place": nil, "copy": {intoNew("c")}}
 
@@ -279,6 +271,5 @@ type work struct {
 
 var works = map[string]work{
 	"to standard":           {uuidrep.JavaLegacy, uuidrep.Standard, nil},
-	"same subtype":          {uuidrep.JavaLegacy, uuidrep.CSharpLegacy, nil},
 	"into a new collection": {uuidrep.CSharpLegacy, uuidrep.Standard, []func(*plan.Plan){intoNew("c")}},
 }

@@ -197,7 +197,7 @@ func (c contest) round(b *testing.B, workers int, took map[string]time.Duration)
 	c.holds(uuidrep.JavaLegacy)
 	dir := filepath.Join(b.TempDir(), "speed.d")
 	command(b, c.server, "plan", dir, "--db", c.coll.Database().Name(), "--collection", c.coll.Name()).want(b, failure.ExitOK)
-	changePlan(b, dir, convertFields("javaLegacy", ""), accepted)
+	changePlan(b, dir, convertFields("javaLegacy"), accepted)
 	begin = time.Now()
 	log := command(b, c.server, "apply", dir, "--write", "--batch", fmt.Sprint(c.batch), "--workers", fmt.Sprint(workers), "--log-format", "json").want(b, failure.ExitOK).stderr
 	took["apply"] += time.Since(begin)

@@ -118,9 +118,9 @@ func TestWayOn(t *testing.T) {
 	again(t, c.file(plan.PlanFile), dir)
 	c = c.in(dir)
 	line := "apply --write --batch 10 --batch-timeout 3s"
-	changePlan(t, dir, convertFields("csharpLegacy", ""))
+	changePlan(t, dir, convertFields("csharpLegacy"))
 	c.run(failure.ExitUsage, line).says(t, "the values are not csharpLegacy but javaLegacy", "; this command changed nothing\n")
-	changePlan(t, dir, convertFields("javaLegacy", ""))
+	changePlan(t, dir, convertFields("javaLegacy"))
 	p := lostAfter(t, c.s, 2, writesTo("c"))
 	r := c.through(p).run(failure.ExitUnreachable, line)
 	quoted := "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
@@ -133,7 +133,7 @@ func TestWayOn(t *testing.T) {
 // A copy that stops says that its source was not changed, and the same command continues it.
 func TestWayOnOfCopy(t *testing.T) {
 	c := newScene(t, 20, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
-	other := prepared(t, c.s, "standard", intoNew("c"))
+	other := prepared(t, c.s, intoNew("c"))
 	line := "apply --write --batch 5 --batch-timeout 1s" // another run waits for the batch without an answer
 	c.through(lostAfter(t, c.s, 1, asks("insert", "c_standard"))).run(failure.ExitUnreachable, line).
 		says(t, "changed: only the new collections c_standard, and not", "to continue: bsonids apply "+c.dir, "to undo: bsonids undo "+c.dir+" --write")

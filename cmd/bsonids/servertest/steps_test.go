@@ -106,7 +106,7 @@ func TestSteps(t *testing.T) {
 	}
 	together(3, 2) // back
 	together(2, 3)
-	dir := prepared(t, s, "standard", convertFields("javaLegacy", "", "customer"))
+	dir := prepared(t, s, convertFields("javaLegacy", "customer"))
 	for _, args := range [][]string{applying(dir), {"undo", dir, "--write"}, applying(dir)} {
 		command(t, s, args...).want(t, failure.ExitOK)
 		together(3, 4)
@@ -167,7 +167,7 @@ func TestPyMongo(t *testing.T) {
 	}
 
 	dir := filepath.Dir(planned(t, s, "--collection", "few"))
-	changePlan(t, dir, convertFields("javaLegacy", ""), trusted("id"))
+	changePlan(t, dir, convertFields("javaLegacy"), trusted("id"))
 	command(t, s, append([]string{"apply", dir, "--write"}, gentle...)...).want(t, failure.ExitOK)
 	check := `
 import sys, uuid

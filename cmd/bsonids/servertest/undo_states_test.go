@@ -112,7 +112,7 @@ func TestUndoStates(t *testing.T) {
 			insert(t, m.db.Collection("a"), cutDocs(20))
 			seed(t, m.db.Collection("b"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
 			before := m.contents()
-			m.dir = prepared(t, m.s.(*mongotest.Server), "standard")
+			m.dir = prepared(t, m.s.(*mongotest.Server))
 			for _, reach := range tt.reach {
 				reach(t, m)
 			}

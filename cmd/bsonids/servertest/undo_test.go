@@ -62,126 +62,115 @@ func logText(t testing.TB, path string) string {
 // An undo log that lacks what was written to it, or that of another step in its place, proves nothing, with one exit code however it was
 // damaged, and restores nothing, also of the other collections. A plan is not done without it either. The log is named.
 func TestSpoiltLog(t *testing.T) {
-	for _, to := range targets {
-		c := newScene(t, 12, uuidrep.JavaLegacy, to)
-		seed(t, c.db.Collection("d"), 12, uuidrep.JavaLegacy, to)
-		c.plan(to.String(), convertFields("javaLegacy", ""), accepted)
-		c.ok("apply --write", "verify")
-		after := map[string]map[string]bson.Raw{"c": all(t, c.coll), "d": all(t, c.db.Collection("d"))}
-		refused := func(t *testing.T, code int, paths ...string) {
-			t.Helper()
-			command(t, c.s, c.args("verify")...).want(t, code).says(t, paths[0])
-			command(t, c.s, c.args("undo")...).want(t, failure.ExitFailed).says(t, paths...)
-			command(t, c.s, c.args("undo --write")...).want(t, failure.ExitFailed).says(t, paths...)
-			r := command(t, c.s, c.args("apply --write")...)
-			named := slices.ContainsFunc(paths, func(path string) bool { return strings.Contains(r.stderr, path) })
-			if r.code != failure.ExitFailed && r.code != failure.ExitUsage || !named {
-				t.Errorf("exit code %d: %s", r.code, r.stderr)
-			}
-			whole(t, c.db, after)
+	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	seed(t, c.db.Collection("d"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	c.plan(convertFields("javaLegacy"), accepted)
+	c.ok("apply --write", "verify")
+	after := map[string]map[string]bson.Raw{"c": all(t, c.coll), "d": all(t, c.db.Collection("d"))}
+	refused := func(t *testing.T, code int, paths ...string) {
+		t.Helper()
+		command(t, c.s, c.args("verify")...).want(t, code).says(t, paths[0])
+		command(t, c.s, c.args("undo")...).want(t, failure.ExitFailed).says(t, paths...)
+		command(t, c.s, c.args("undo --write")...).want(t, failure.ExitFailed).says(t, paths...)
+		r := command(t, c.s, c.args("apply --write")...)
+		named := slices.ContainsFunc(paths, func(path string) bool { return strings.Contains(r.stderr, path) })
+		if r.code != failure.ExitFailed && r.code != failure.ExitUsage || !named {
+			t.Errorf("exit code %d: %s", r.code, r.stderr)
 		}
-		log, other := c.file("c.undo"), c.file("d.undo")
-		is, of := text(t, log), text(t, other)
-		for how, spoil := range spoilt {
-			t.Run(how, func(t *testing.T) {
-				if err := spoil(log, []byte(is)); err != nil {
-					t.Fatal(err)
-				}
-				refused(t, failure.ExitFailed, log)
-				_ = os.Remove(log)
-				put(t, log, is)
-			})
-		}
-		put(t, log, of)
-		put(t, other, is)
-		refused(t, failure.ExitFailed, log, other)
-		put(t, log, is)
-		put(t, other, of)
-		c.ok("undo --write")
-		c.unchanged()
+		whole(t, c.db, after)
 	}
+	log, other := c.file("c.undo"), c.file("d.undo")
+	is, of := text(t, log), text(t, other)
+	for how, spoil := range spoilt {
+		t.Run(how, func(t *testing.T) {
+			if err := spoil(log, []byte(is)); err != nil {
+				t.Fatal(err)
+			}
+			refused(t, failure.ExitFailed, log)
+			_ = os.Remove(log)
+			put(t, log, is)
+		})
+	}
+	put(t, log, of)
+	put(t, other, is)
+	refused(t, failure.ExitFailed, log, other)
+	put(t, log, is)
+	put(t, other, of)
+	c.ok("undo --write")
+	c.unchanged()
 }
 
 // A proof by an undo log that lost its last lines fails, also after the values without a line were overwritten, and if
 // the record, or also the ledger, that tell its size are gone.
 func TestProofWithoutLines(t *testing.T) {
-	for _, to := range targets {
-		c := newScene(t, 40, uuidrep.JavaLegacy, to)
-		ledger, undo := c.file("ledger"), c.file("c.undo")
-		c.ok("apply --write", "verify --allow-changed")
-		b := []byte(text(t, undo))
-		put(t, undo, string(b[:recordsOf(b)[21]]))
-		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo)
-		for i := 20; i < 40; i++ {
-			set(t, c.coll, i, "id", in(v4(i), to))
-		}
-		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo)
-		drop(t, c.db.Collection(record.Name))
-		c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo) // the ledger tells
-		removed(t, ledger)
-		c.run(failure.ExitUsage, "verify --allow-changed").says(t, ledger)
+	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	ledger, undo := c.file("ledger"), c.file("c.undo")
+	c.ok("apply --write", "verify --allow-changed")
+	b := []byte(text(t, undo))
+	put(t, undo, string(b[:recordsOf(b)[21]]))
+	c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo)
+	for i := 20; i < 40; i++ {
+		set(t, c.coll, i, "id", in(v4(i), uuidrep.Standard))
 	}
+	c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo)
+	drop(t, c.db.Collection(record.Name))
+	c.run(failure.ExitFailed, "verify --allow-changed").says(t, undo) // the ledger tells
+	removed(t, ledger)
+	c.run(failure.ExitUsage, "verify --allow-changed").says(t, ledger)
 }
 
 // A document of which a service changed one value has its other values restored. What is not restored
 // is listed, and the undo can be ended without it. The proof finds the change, too. A dry run counts the fields that are decided.
 func TestUndoByValue(t *testing.T) {
-	for _, to := range targets {
-		c := newScene(t, 60, uuidrep.JavaLegacy, to, convertFields("javaLegacy", "", "items.sku"))
-		c.run(failure.ExitOK, "apply --output json").prints(t, `"values": 60`)
+	c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard, convertFields("javaLegacy", "items.sku"))
+	c.run(failure.ExitOK, "apply --output json").prints(t, `"values": 60`)
+	c.unchanged()
+	changePlan(t, c.dir, convertFields("javaLegacy"))
+	c.ok("apply --write", "verify")
+	c.converted()
+	for i := 20; i < 40; i++ {
+		fresh := marshalValue(t, in(v4(i), uuidrep.Standard))
+		set(t, c.coll, i, "id", fresh)
+		var doc bson.D // as undo must leave it
+		if err := bson.Unmarshal(c.before[marshalValue(t, int32(i)).String()], &doc); err != nil {
+			t.Fatal(err)
+		}
+		doc[1].Value = fresh
+		note(c.before, doc)
+	}
+	c.run(failure.ExitIncomplete, "verify --output json")
+	c.ok("verify --allow-changed")
+	texts := []string{`"changedSince": 20`, `"valuesLeft": 20`, `"newValuesNotInUndoLog": 20`}
+	for range 2 {
+		r := c.run(failure.ExitIncomplete, "undo --output json").prints(t, texts...)
+		if strings.Count(r.stdout, `"id: another program`) != 20 {
+			t.Error(r.stdout)
+		}
+		c.run(failure.ExitIncomplete, "undo --write").prints(t, "--allow-changed")
 		c.unchanged()
-		changePlan(t, c.dir, convertFields("javaLegacy", ""))
-		c.ok("apply --write", "verify")
-		c.converted()
-		for i := 20; i < 40; i++ {
-			fresh := marshalValue(t, in(v4(i), to))
-			set(t, c.coll, i, "id", fresh)
-			var doc bson.D // as undo must leave it
-			if err := bson.Unmarshal(c.before[marshalValue(t, int32(i)).String()], &doc); err != nil {
-				t.Fatal(err)
-			}
-			doc[1].Value = fresh
-			note(c.before, doc)
-		}
-		c.run(failure.ExitIncomplete, "verify --output json")
-		c.ok("verify --allow-changed")
-		texts := []string{`"changedSince": 20`, `"valuesLeft": 20`}
-		if to == uuidrep.Standard {
-			texts = append(texts, `"newValuesNotInUndoLog": 20`)
-		}
-		for range 2 {
-			r := c.run(failure.ExitIncomplete, "undo --output json").prints(t, texts...)
-			if strings.Count(r.stdout, `"id: another program`) != 20 {
-				t.Error(r.stdout)
-			}
-			c.run(failure.ExitIncomplete, "undo --write").prints(t, "--allow-changed")
-			c.unchanged()
-		}
-		c.run(failure.ExitOK, "undo --write --allow-changed").lacks(t, "give --allow-changed")
-		// The undo is complete, and another conversion may begin.
-		other := prepared(t, c.s, to.String(), convertFields("javaLegacy", ""), trusted("id"))
-		command(t, c.s, "apply", other, "--write")
-		if _, err := os.Stat(filepath.Join(other, "c.undo")); err != nil {
-			t.Error("no other conversion began")
-		}
+	}
+	c.run(failure.ExitOK, "undo --write --allow-changed").lacks(t, "give --allow-changed")
+	// The undo is complete, and another conversion may begin.
+	other := prepared(t, c.s, convertFields("javaLegacy"), trusted("id"))
+	command(t, c.s, "apply", other, "--write")
+	if _, err := os.Stat(filepath.Join(other, "c.undo")); err != nil {
+		t.Error("no other conversion began")
 	}
 }
 
 // The log of a conversion that was undone restores nothing of a later one, which has a log of its own.
 func TestUndoOfAnEarlierConversion(t *testing.T) {
-	for _, to := range targets {
-		c := newScene(t, 30, uuidrep.JavaLegacy, to)
-		second := c.in(prepared(t, c.s, to.String()))
-		c.ok("apply --write", "undo --write", "undo --write") // nothing is left to do
-		second.ok("apply --write")
-		for _, line := range []string{"undo", "undo --write"} {
-			c.run(failure.ExitUsage, line).says(t, second.dir)
-			c.converted()
-		}
-		second.ok("undo --write")
-		c.unchanged()
-		c.ok("undo --write")
+	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	second := c.in(prepared(t, c.s))
+	c.ok("apply --write", "undo --write", "undo --write") // nothing is left to do
+	second.ok("apply --write")
+	for _, line := range []string{"undo", "undo --write"} {
+		c.run(failure.ExitUsage, line).says(t, second.dir)
+		c.converted()
 	}
+	second.ok("undo --write")
+	c.unchanged()
+	c.ok("undo --write")
 }
 
 // The undo of several passes of one plan, which is stopped between them, calls none of them another conversion.

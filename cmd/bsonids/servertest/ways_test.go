@@ -142,10 +142,10 @@ func TestEveryWay(t *testing.T) {
 				}
 			}
 		}
-		copy := appliedWay(t, s, prepared(t, s, to, decided, copiedInto("c", "copy")))
+		copy := appliedWay(t, s, prepared(t, s, decided, copiedInto("c", "copy")))
 		want := all(t, copied)
 		drop(t, copied) // the next plan does not know it
-		inPlace := appliedWay(t, s, prepared(t, s, to, decided, copiedInto("c", "")))
+		inPlace := appliedWay(t, s, prepared(t, s, decided, copiedInto("c", "")))
 		if got := inPlace.copied(); fmt.Sprint(got) != fmt.Sprint(copy) || got.Values == 0 || got.Documents == 0 {
 			t.Errorf("to %s: in place, as a copy\n%+v\ncopy\n%+v", to, got, copy)
 		}

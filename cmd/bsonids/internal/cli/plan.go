@@ -12,10 +12,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
@@ -24,8 +22,6 @@ type planVerb struct {
 	*console
 	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
-	target        string // of --to
-	to            kinds.Kind
 	restore       bool
 	abandon       string
 	server        *migration.Session // nil for a dump
@@ -47,7 +43,7 @@ from a representation, leave, or unknown. It also has the references between
 collections, found by equal values, the order of the work, the files that
 bsonids apply writes, and how long it took to read everything. A plan with a
 decision that is unknown cannot be applied. UUIDs in text, and the documents of Go structs, are
-left: edit the decision to convert them, or to convert binary values to text.
+left: edit the decision to convert them.
 
 With --collection, the plan has these collections only. A random sample of each other
 one is searched for equal values. A reference to one of them is in the plan, too, and the
@@ -74,14 +70,11 @@ some values within one subtype, because only its files told which.`,
 	o.retryFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.database, "db", "", "database")
-	targets := kinds.Where(func(k kinds.Kind) bool { return k.Target && k.IsBinary() })
-	f.StringVar(&o.target, "to", kinds.Standard, "target representation: "+kinds.List(targets))
-	completeWords(cmd, "to", kinds.Names(targets)...)
 	o.dumpFlag(cmd)
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
 	f.BoolVar(&o.restore, "restore-record", false, "write to the record in the database what the directory knows, and do nothing else")
 	f.StringVar(&o.abandon, "abandon", "", "id of a migration of the database whose directory is lost")
-	for _, other := range []string{"db", "to", "collection", "dump", "abandon"} {
+	for _, other := range []string{"db", "collection", "dump", "abandon"} {
 		cmd.MarkFlagsMutuallyExclusive("restore-record", other)
 	}
 	cmd.MarkFlagsMutuallyExclusive("abandon", "dump")
@@ -90,7 +83,7 @@ some values within one subtype, because only its files told which.`,
 
 func (o *planVerb) complete() (err error) {
 	o.dir = o.args[0]
-	if err := o.checkDump("db", "to", "collection"); err != nil {
+	if err := o.checkDump("db", "collection"); err != nil {
 		return err
 	}
 	switch bad := slices.IndexFunc(o.collections, func(name string) bool { return !migration.ValidCollection(name) }); {
@@ -102,12 +95,6 @@ func (o *planVerb) complete() (err error) {
 		return failure.Usagef("--collection may be given once with --dump")
 	case o.dump == "" && migration.ServerDatabase(o.database):
 		return failure.Usagef("--db: %s is a database of the server itself", o.database)
-	}
-	if o.to, err = kinds.ParseBinary(o.target); err == nil {
-		_, err = rule.NewConversion(kinds.Kind{}, o.to, nil)
-	}
-	if err != nil {
-		return failure.Usagef("--to %s: %v", o.target, err)
 	}
 	return nil
 }
@@ -192,8 +179,6 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 		return failure.Usagef("%s has a plan already, and that of a dump is not brought up to date: name another directory", o.dir)
 	case o.database != "" && o.database != p.Database:
 		return failure.Usagef("%s has a plan of the database %q: name another directory", o.dir, p.Database)
-	case o.cmd.Flags().Changed("to") && o.to.Name != p.To:
-		return failure.Usagef("%s has a plan to convert to %s: edit it, or name another directory", o.dir, p.To)
 	case len(o.collections) > 0 && len(p.Only) == 0:
 		return failure.Usagef("%s has a plan of all collections: run bsonids plan %s to bring it up to date", o.dir, o.dir)
 	}
@@ -246,7 +231,7 @@ func (o *planVerb) restoreRecord(ctx context.Context) (err error) {
 // build reads everything and returns the plan. in is nil for a server.
 func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*plan.Plan, error) {
 	if in != nil {
-		return migration.PlanDump(ctx, o.console, d, in, o.database, strings.Join(o.collections, ""), o.to)
+		return migration.PlanDump(ctx, o.console, d, in, o.database, strings.Join(o.collections, ""))
 	}
 	s, err := o.session(ctx, server.Write) // reads from the primary, as the conversion does
 	if err != nil {
@@ -262,7 +247,7 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 	if err != nil {
 		return nil, err
 	}
-	p := plan.Build(sv, o.to, nil)
+	p := plan.Build(sv, nil)
 	return p, o.unsharded(ctx, s, p)
 }
 

@@ -17,7 +17,7 @@ import (
 func TestShowFile(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	l, err := convert.OpenUndoLog(path("undo"), convert.Header{ID: "x", Database: "shop", Task: kinds.Task{Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}}, 0)
+	l, err := convert.OpenUndoLog(path("undo"), convert.Header{ID: "x", Database: "shop", Task: kinds.Task{Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy"}}}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

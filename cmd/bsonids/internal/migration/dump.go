@@ -10,7 +10,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
@@ -63,7 +62,7 @@ func OpenDump(dir string, p *plan.Plan) (*Dumped, error) {
 
 // PlanDump reads a dump and returns its plan, whose evidence it writes to the directory of d. database and
 // collection are empty, or select what is planned; they name a BSON file.
-func PlanDump(ctx context.Context, m Messages, d *plan.State, in *dump.Input, database, collection string, to kinds.Kind) (*plan.Plan, error) {
+func PlanDump(ctx context.Context, m Messages, d *plan.State, in *dump.Input, database, collection string) (*plan.Plan, error) {
 	r := offline.Reading{Input: in, Temp: d.Dir(), Now: time.Now()}
 	of := plan.Dump{Path: "-"}
 	switch {
@@ -91,7 +90,7 @@ func PlanDump(ctx context.Context, m Messages, d *plan.State, in *dump.Input, da
 	if of.Evidence, err = d.Seal(sv); err != nil {
 		return nil, FileError(err)
 	}
-	return plan.Build(sv, to, &of), nil
+	return plan.Build(sv, &of), nil
 }
 
 // Input opens the dump at path, or stdin if path is "-".

@@ -53,7 +53,7 @@ func (s *Session) BeginPlan(ctx context.Context, state *plan.State, steps []reco
 }
 
 func (s *Session) beginPlan(ctx context.Context, state *plan.State, steps []record.PlanStep, restore bool) error {
-	note := record.Plan{To: state.Plan.To, StateDir: Absolute(state.Dir()), Steps: steps}
+	note := record.Plan{StateDir: Absolute(state.Dir()), Steps: steps}
 	return unfit(state.Dir(), s.Do(ctx, func() error {
 		return record.BeginPlan(ctx, s.Client.Database(state.Plan.Database), note, state, restore, s.Version)
 	}))

@@ -16,9 +16,9 @@ import (
 
 // Build returns the plan that the survey suggests, with comments that explain each decision. of is nil unless it is
 // about a dump.
-func Build(s *survey.Survey, to kinds.Kind, of *Dump) *Plan {
-	b := &builder{survey: s, to: to, dump: of != nil}
-	p := &Plan{Database: s.Database, Dump: of, To: to.Name, Made: s.Made, Only: s.Only}
+func Build(s *survey.Survey, of *Dump) *Plan {
+	b := &builder{survey: s, dump: of != nil}
+	p := &Plan{Database: s.Database, Dump: of, Made: s.Made, Only: s.Only}
 	for _, c := range s.Collections {
 		if coll := b.collection(c); len(coll.Fields) > 0 {
 			p.Collections = append(p.Collections, coll)
@@ -38,7 +38,6 @@ func Build(s *survey.Survey, to kinds.Kind, of *Dump) *Plan {
 
 type builder struct {
 	survey *survey.Survey
-	to     kinds.Kind
 	dump   bool
 	fewer  int // references that are left out, because others connect the same collections
 }
@@ -105,12 +104,9 @@ func (b *builder) field(f *Field, c survey.Collection) {
 		b.form(f, d, ok, nils)
 	case f.Stored != kinds.Subtype4:
 		f.Decision = b.decision(f, c)
-	case b.to.Name == kinds.Standard:
+	default:
 		f.Decision = Leave
 		f.comment("the values are standard already")
-	default:
-		f.Decision = Convert(kinds.Standard)
-		f.comment("subtype 4 has one byte order")
 	}
 	f.leaveUnusable(true)
 	for _, l := range c.Left {
@@ -140,9 +136,9 @@ func (b *builder) form(f *Field, d decide.Field, ok bool, nils int64) {
 		f.comment("left: there are more fields than are distinguished")
 	case f.Stored == kinds.OfText && d.Basis == decide.None:
 		f.comment("left: %s", d.Reason)
-		f.comment("if you know that they are UUIDs, convert from text with trust: true makes them %s", b.to.Name)
+		f.comment("if you know that they are UUIDs, convert from text with trust: true makes them standard")
 	case f.Stored == kinds.OfText:
-		f.comment("left: text is not wrong, and programs that read it must read binary values afterwards; convert from text makes it %s", b.to.Name)
+		f.comment("left: text is not wrong, and programs that read it must read binary values afterwards; convert from text makes it standard")
 	default:
 		f.comment("left: programs that read these documents must read UUIDs afterwards; convert from goStruct replaces each document by")
 		f.comment("the UUID in it, or by null if valid is false. Then leave %s.uuid. Or convert only the values in them, at %s.uuid", f.Path, f.Path)
@@ -190,17 +186,7 @@ func (b *builder) decision(f *Field, c survey.Collection) Decision {
 			equal = append(equal, e.Order)
 		}
 	}
-	converted := func(kind string) Decision {
-		if kind == b.to.Name {
-			f.comment("the values are %s already", kind)
-			return Leave
-		}
-		return Convert(kind)
-	}
 	switch {
-	case symmetric && f.Stored == kinds.Subtype3 && b.to.Subtype == 3:
-		f.comment("every value is the same in every byte order: nothing is to convert")
-		return Leave
 	case symmetric:
 		f.comment("every value is the same in every byte order: any may be named")
 		return Convert(f.Evidence[0].Order)
@@ -212,10 +198,10 @@ func (b *builder) decision(f *Field, c survey.Collection) Decision {
 				strings.Join(e.Against, " and "), e.Order)
 			return Unknown
 		}
-		if left := d.Distinct - d.Fits; left > 0 && e.Order != b.to.Name {
+		if left := d.Distinct - d.Fits; left > 0 {
 			f.comment("%d distinct values do not fit %s, unless they are the same in every order; they are left and listed", left, e.Order)
 		}
-		return converted(e.Order)
+		return Convert(e.Order)
 	case len(proven) > 1:
 		f.comment("unknown, because the field has values that are %s; convert from one of them converts the values that fit it alone, and lists the others",
 			strings.Join(proven, " and "))
@@ -228,7 +214,7 @@ func (b *builder) decision(f *Field, c survey.Collection) Decision {
 			return Unknown
 		}
 		f.comment("every value is equal to a UUID of known order, which makes it %s", equal[0])
-		return converted(equal[0])
+		return Convert(equal[0])
 	case f.Stored == kinds.Subtype0:
 		f.comment("left, because nothing tells that these are UUIDs; they may be checksums")
 		return Leave
@@ -266,12 +252,10 @@ func (c *Collection) overlaps() {
 }
 
 // overlapping returns the path of a field with another decision that has the same values as f by the name of f. It
-// is empty if there is none, or if the bytes of a value tell whether f has it.
+// is empty if there is none.
 func (c Collection) overlapping(f Field) string {
-	from, converted := f.Decision.From()
-	kind, err := kinds.Parse(from)
 	pattern, bad := namable(f.Path)
-	if !converted || err != nil || bad != nil || kind.BySubtype() {
+	if !f.converted() || bad != nil {
 		return ""
 	}
 	for _, o := range c.Fields {

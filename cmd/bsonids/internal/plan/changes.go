@@ -210,7 +210,7 @@ func frozen(was, is *Plan, begun []Step) []string {
 	if len(begun) == 0 {
 		return nil
 	}
-	before, after := &Plan{Database: was.Database, To: was.To}, &Plan{Database: is.Database, To: is.To}
+	before, after := &Plan{Database: was.Database}, &Plan{Database: is.Database}
 	for c, now := range pairs(was.Collections, is.Collections, Collection.Entry) {
 		if c == nil {
 			continue
@@ -222,7 +222,7 @@ func frozen(was, is *Plan, begun []Step) []string {
 		old.Accepted = edited.Accepted
 		old.Fields, edited.Fields = nil, nil
 		for _, f := range c.Fields {
-			pair, _ := was.pair(f.Decision)
+			pair, _ := f.Decision.pair()
 			converted, trusted := false, false
 			for _, st := range begun {
 				if st.Entry() == c.Entry() {

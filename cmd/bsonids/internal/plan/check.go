@@ -86,7 +86,7 @@ func (c *checker) collection(coll Collection) {
 
 // conversion returns what becomes of the values of a field.
 func (p *Plan) conversion(f Field) (rule.Pair, error) {
-	pair, _ := p.pair(f.Decision)
+	pair, _ := f.Decision.pair()
 	pair.Fields = []string{f.Path}
 	conv, err := rule.Compile([]kinds.Pair{pair})
 	if err != nil {
@@ -118,20 +118,10 @@ func (c *checker) field(coll Collection, f Field) {
 		fail("it also matches %q, about which the decision is another one", o)
 	}
 	for _, o := range coll.Fields {
-		other, err := namable(o.Path)
-		its, notConverted := c.plan.conversion(o)
-		switch matches := pattern.MatchField(o.Path); {
-		case o.same(f):
-		case err != nil || notConverted != nil || kind.IsBinary() && conv.To.IsBinary():
-		// What one conversion writes, another one must not read.
-		case (matches || other.MatchField(f.Path)) && (conv.To.Stored() == o.Stored || its.To.Stored() == f.Stored):
-			fail("the values that are %s become %s, which are converted, too: leave one of them", f.Stored, conv.To.Stored())
-		case f.Stored == kinds.GoStruct && pattern.MatchField(strings.TrimSuffix(o.Plain(), ".uuid")) && strings.HasSuffix(o.Plain(), ".uuid"):
+		document, in := strings.CutSuffix(o.Plain(), ".uuid")
+		if _, converted := o.Decision.pair(); converted && in && f.Stored == kinds.GoStruct && pattern.MatchField(document) {
 			fail("the values at %q are converted with the documents: leave them", o.Path)
 		}
-	}
-	if kind.BySubtype() {
-		return // the subtype tells the order
 	}
 	e, ok := f.In(kind.Name)
 	var others []string

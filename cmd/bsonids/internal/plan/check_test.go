@@ -18,13 +18,10 @@ var fieldsOf = map[string]string{
 	"beside":      "stored: subtype 3, decision: leave, evidence: [{order: javaLegacy, by: evidence, against: [csharpLegacy]}]",
 	"both":        "stored: subtype 3, decision: leave, evidence: [{order: csharpLegacy, by: evidence}, {order: javaLegacy, by: evidence}]",
 	"equal":       "stored: subtype 3, decision: leave, evidence: [{order: csharpLegacy, by: none}, {order: javaLegacy, by: equality}]",
-	"stdToo":      "stored: subtype 4, decision: convert from standard",
 	"csharp":      "stored: subtype 3, decision: leave, evidence: [{order: csharpLegacy, by: evidence, versions: [4]}]",
 	"trustedJava": "stored: subtype 3, decision: convert from javaLegacy, trust: true, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
 	"leftText":    "stored: text, decision: leave",
-	"toText":      "stored: subtype 3, decision: convert from javaLegacy to text, evidence: [{order: javaLegacy, by: evidence, versions: [4]}]",
 	"std":         "stored: subtype 4, decision: leave",
-	"stdText":     "stored: subtype 4, decision: convert from standard to text",
 	"generic":     "stored: subtype 0, decision: convert from generic, evidence: [{order: generic, by: evidence, versions: [4]}]",
 	"zero":        "stored: subtype 0, decision: leave",
 	"text":        "stored: text, decision: convert from text, evidence: [{order: text, by: evidence, versions: [4]}]",
@@ -37,9 +34,6 @@ var fieldsOf = map[string]string{
 // planOf returns the plan with the text, in which a field is a path and a name of fieldsOf.
 func planOf(t *testing.T, text string) *Plan {
 	t.Helper()
-	if !strings.HasPrefix(text, "to: ") {
-		text = "to: standard\n" + text
-	}
 	if !strings.Contains(text, "dump: ") {
 		text = "database: d\n" + text
 	}
@@ -81,11 +75,6 @@ func TestMayApply(t *testing.T) {
 		{"a copy of the rest", filtered, `filter: '{"y": 2}'`, "into: new", []string{"a filter is for a conversion in place"}},
 		{"a filter of a dump", aDump + filtered, "", "", []string{"a dump is read as a whole"}},
 
-		// What one conversion writes, another one must not read.
-		{"back and forth", having("a $text, a $stdText"), "", "", []string{"the values that are text become subtype 4, which are converted, too"}},
-		{"one after the other", having("a $java, a $stdText"), "", "", []string{"leave one of them"}},
-		{"below a pattern", having("by.* $text, by.65 $stdText"), "", "", []string{"leave one of them"}},
-		{"both to text", having("a $toText, a $stdText"), "", "", nil},
 		{"text and subtype 3", having("a $text, a $java"), "", "", nil},
 		{"inside a document", having("u $struct, u.uuid $generic"), "", "", []string{`the values at "u.uuid" are converted with the documents`}},
 		{"inside documents of an array", having("u[] $struct, u.uuid $generic"), "", "", []string{`the values at "u.uuid" are converted with the documents`}},
@@ -94,12 +83,11 @@ func TestMayApply(t *testing.T) {
 		{"no evidence", having("a $noText"), "", "", []string{"nothing in the values tells that they are UUIDs; if you know it, add trust: true"}},
 		{"vouched for", having("a $trusted"), "", "", nil},
 		{"of an older plan", having("{path: a, stored: text, decision: convert from text}"), "", "", []string{"the plan has no evidence for text: make it again"}},
-		{"text to text", having("{path: a, stored: text, decision: convert from text to text}"), "", "", []string{"the two representations are the same"}},
 		{"wrong form", having("{path: a, stored: goStruct, decision: convert from text}"), "", "", []string{"the values are goStruct, and text is text"}},
 
 		// A conversion does not part the ends of a reference.
 		{"both copied", copied, "", "", nil},
-		{"one in place", copied, "into: b2, ", "", []string{`line 6: the reference between "a" "_id" (subtype 3, convert from javaLegacy, into "a2")`,
+		{"one in place", copied, "into: b2, ", "", []string{`line 5: the reference between "a" "_id" (subtype 3, convert from javaLegacy, into "a2")`,
 			`"b" "a[]" (subtype 3, convert from javaLegacy, in place)`, "between apply and cutover", "with into or none", "accepted: true"}},
 		{"one in place, of a dump", aDump + strings.Replace(copied, "into: a2, ", "", 1), "into: b2, ", "", nil},
 		{"copied, with nothing of the reference", copied, "into: b2, fields: [a $java]", "fields: [a $std, y $java]", nil},

@@ -91,7 +91,7 @@ func (c Collection) left() bool {
 
 // mayConvert reports whether values that are stored so may have to be converted.
 func (c *comparison) mayConvert(f Field) bool {
-	return f.Stored == kinds.Subtype3 || f.Stored == kinds.Subtype0 || f.Stored == kinds.Subtype4 && c.plan.To != kinds.Standard
+	return f.Stored == kinds.Subtype3 || f.Stored == kinds.Subtype0
 }
 
 func (c *comparison) collection(planned, now Collection) {

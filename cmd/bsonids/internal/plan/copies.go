@@ -2,7 +2,8 @@ package plan
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 )
 
 // copies gives collections a new one that have values in _id to convert, and those that refer to one of these or
@@ -23,7 +24,7 @@ func (b *builder) copies(p *Plan) {
 				c.stays(func(string) bool { return true })
 				continue
 			}
-			c.Into = b.free(st.Collection + "_" + strings.ToLower(b.to.Name))
+			c.Into = b.free(st.Collection + "_" + kinds.Standard)
 		}
 	}
 	for i := range p.Collections {

@@ -31,7 +31,7 @@ func TestCopies(t *testing.T) {
 	for i := range symmetric.Evidence {
 		symmetric.Evidence[i].By = decide.Symmetric
 	}
-	p := &Plan{Database: "d", To: "standard", Collections: []Collection{
+	p := &Plan{Database: "d", Collections: []Collection{
 		{Name: "orders", Fields: []Field{generic("code"), java("customer"), odd()}},
 		{Name: "customers", Fields: []Field{java("_id"), generic("code")}},
 		{Name: "lines", Fields: []Field{generic("sku"), java("order")}},
@@ -46,7 +46,7 @@ func TestCopies(t *testing.T) {
 		{Between: [2]string{"orders", "notes"}, Fields: []string{"customer", "x"}},
 		{Between: [2]string{"rooms", "visits"}, Fields: []string{"visit", "x"}},
 	}}
-	b := &builder{survey: &survey.Survey{Names: []string{"lines_standard", "customers"}}, to: kinds.Kind{Name: "Standard"}}
+	b := &builder{survey: &survey.Survey{Names: []string{"lines_standard", "customers"}}}
 	b.copies(p)
 	into := make(map[string]string)
 	decided := make(map[string]Decision)
@@ -86,11 +86,11 @@ func TestUnexchangeable(t *testing.T) {
 			map[string]Decision{"_id": Leave, "user": Convert("javaLegacy")}, ""},
 	} {
 		tt.log.Name, tt.log.unexchangeable = "log", why
-		p := &Plan{Database: "d", To: "standard", Collections: append(tt.others, tt.log)}
+		p := &Plan{Database: "d", Collections: append(tt.others, tt.log)}
 		if tt.refers != "" {
 			p.References = []Reference{{Between: [2]string{"log", "users"}, Fields: []string{tt.refers, p.Collections[0].Fields[0].Path}}}
 		}
-		b := &builder{survey: &survey.Survey{}, to: kinds.Kind{Name: "standard"}}
+		b := &builder{survey: &survey.Survey{}}
 		b.copies(p)
 		log := p.Collections[len(p.Collections)-1]
 		for _, f := range log.Fields {
@@ -103,7 +103,7 @@ func TestUnexchangeable(t *testing.T) {
 		}
 	}
 	// A person converts it nevertheless.
-	p := &Plan{Database: "d", To: "standard", Collections: []Collection{{Name: "log", Into: "log2", Fields: []Field{java("_id")}}}}
+	p := &Plan{Database: "d", Collections: []Collection{{Name: "log", Into: "log2", Fields: []Field{java("_id")}}}}
 	now := &survey.Survey{Collections: []survey.Collection{{Name: "log", Unexchangeable: why}}}
 	if problems := Unaccepted(p, now, p.Steps()); len(problems) > 0 {
 		t.Errorf("a copy that is made: %q", problems)

@@ -88,7 +88,7 @@ func (p *Plan) readings(c constants.Constant) (pairs []kinds.Pair) {
 	known, open, any := false, false, false
 	for _, coll := range p.Collections {
 		for _, f := range coll.Fields {
-			pair, ok := p.pair(f.Decision)
+			pair, ok := f.Decision.pair()
 			if f.Stored != c.Stored {
 				continue
 			}
@@ -107,8 +107,8 @@ func (p *Plan) readings(c constants.Constant) (pairs []kinds.Pair) {
 	}
 	pairs = nil
 	for _, k := range c.Stored.Kinds() {
-		if k.Name != p.To {
-			pairs = append(pairs, kinds.Pair{From: k.Name, To: p.To})
+		if k.Name != kinds.Standard {
+			pairs = append(pairs, kinds.Pair{From: k.Name, To: kinds.Standard})
 		}
 	}
 	return pairs

@@ -16,15 +16,16 @@ import (
 // it takes, and what was not read.
 func (b *builder) describe(p *Plan) {
 	note := func(format string, args ...any) { p.Comment = append(p.Comment, fmt.Sprintf(format, args...)) }
-	note(headFirst+" of the database %s to %s, made by bsonids plan.", p.Database, p.To)
+	note(headFirst+" of the database %s to standard, made by bsonids plan.", p.Database)
 	option := "--write"
 	if b.dump {
 		option = "--out"
 	}
 	note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with %s.", option)
 	note("")
-	note("decision  convert from X, with X one of %s;", strings.Join(kinds.Names(kinds.All()), ", "))
-	note("          convert from X to text; leave; or unknown, with which the plan cannot be applied")
+	sources := kinds.Where(func(k kinds.Kind) bool { return k.Name != kinds.Standard })
+	note("decision  convert from X, with X one of %s;", strings.Join(kinds.Names(sources), ", "))
+	note("          leave; or unknown, with which the plan cannot be applied")
 	note("trust     true if you know the byte order of a field whose values do not tell it")
 	if !b.dump {
 		note("into      the new collection, for one whose _id is converted, and those that refer to each other with it:")
@@ -96,9 +97,6 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 			var from []string
 			for _, pair := range s.Pairs {
 				from = append(from, terminal.Count(int64(len(pair.Fields)), "field")+" from "+pair.From)
-				if pair.To != p.To {
-					from[len(from)-1] += " to " + pair.To
-				}
 			}
 			note("  %s: %s, %s", s.Collection, strings.Join(from, ", "), how)
 			files := s.Files("")

@@ -19,7 +19,7 @@ import (
 func two() *Plan {
 	left, late := java("late"), java("late")
 	left.Decision, late.Decision = Leave, Leave
-	return &Plan{Database: "shop", To: "standard", Made: time.Unix(0, 0).UTC(), Collections: []Collection{
+	return &Plan{Database: "shop", Made: time.Unix(0, 0).UTC(), Collections: []Collection{
 		{Name: "a", Fields: []Field{java("x"), left}}, {Name: "b", Into: "b2", Fields: []Field{java("_id"), late}},
 	}}
 }
@@ -116,11 +116,9 @@ func TestEditAfterBegin(t *testing.T) {
 		{"the order", func(p *Plan) { p.Collections[0], p.Collections[1] = p.Collections[1], p.Collections[0] }, nil, ""},
 		{"leave", func(p *Plan) { p.Collections[0].Fields[0].Decision = Leave }, nil, `the collection "a": the field "x" (subtype 3): decision was convert from javaLegacy and is leave`},
 		{"another order", func(p *Plan) { p.Collections[0].Fields[0].Decision = Convert("csharpLegacy") }, nil, `is convert from csharpLegacy`},
-		{"to text", func(p *Plan) { p.Collections[0].Fields[0].Decision += toText }, nil, `is convert from javaLegacy to text`},
 		{"evidence", func(p *Plan) { p.Collections[0].Fields[0].Evidence[0].Versions = []int{1} }, nil, `the field "x" (subtype 3): evidence was [`},
 		{"without the field", func(p *Plan) { p.Collections[0].Fields = p.Collections[0].Fields[1:] }, nil, `the field "x" (subtype 3) was removed`},
 		{"without the collection", func(p *Plan) { p.Collections = p.Collections[1:] }, nil, `the collection "a" was removed`},
-		{"target", func(p *Plan) { p.To = "pythonLegacy" }, nil, `to was standard and is pythonLegacy`},
 		{"database", func(p *Plan) { p.Database = "other" }, nil, `database was "shop" and is "other"`},
 		{"uuid", func(p *Plan) { p.Collections[0].UUID = "00" }, nil, `uuid was none and is "00"`},
 		{"a copy in place", func(p *Plan) { p.Collections[1].Into = "" }, nil, `into was "b2" and is none`},

@@ -82,7 +82,7 @@ func (p *Plan) end(r Reference, i int) end {
 						of.Decision = o.Decision
 					}
 				}
-				if pair, ok := p.pair(of.Decision); ok {
+				if pair, ok := of.Decision.pair(); ok {
 					of.becomes = pair.To
 				}
 				e.forms = append(e.forms, of)

@@ -9,7 +9,7 @@ import (
 
 // split returns the plan of a collection that two filters divide.
 func split() *Plan {
-	return &Plan{Database: "shop", To: "standard", Made: time.Unix(0, 0).UTC(), Collections: []Collection{
+	return &Plan{Database: "shop", Made: time.Unix(0, 0).UTC(), Collections: []Collection{
 		{Name: "orders", UUID: "01", Filter: `{"year":{"$numberInt":"2019"}}`, Fields: []Field{java("customer")}},
 		{Name: "users", UUID: "02", Fields: []Field{java("id")}},
 		{Name: "orders", UUID: "01", Filter: `{"year":{"$numberInt":"2020"}}`, Fields: []Field{java("customer")}},

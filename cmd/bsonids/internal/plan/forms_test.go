@@ -12,15 +12,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-// Text, documents of Go structs, and what becomes text are converted in the same step, and are written to the file as
-// they are.
+// Text and documents of Go structs are converted in the same step, and are written to the file as they are.
 func TestFormSteps(t *testing.T) {
-	p := planOf(t, "collections: [{name: x, fields: [a $java, b $toText, c $stdText, d $text, e $struct]}]")
+	p := planOf(t, "collections: [{name: x, fields: [a $java, d $text, e $struct]}]")
 	again, err := Parse(p.Text())
 	if err != nil || !reflect.DeepEqual(bare(again).Collections, bare(p).Collections) || len(p.Check()) > 0 {
 		t.Fatalf("%v: got %+v", err, again)
@@ -30,7 +28,7 @@ func TestFormSteps(t *testing.T) {
 	for _, p := range steps[0].Pairs {
 		got = append(got, fmt.Sprint(p.From, " ", p.To, " ", p.Fields))
 	}
-	want := []string{"goStruct standard [e]", "javaLegacy standard [a]", "javaLegacy text [b]", "standard text [c]", "text standard [d]"}
+	want := []string{"goStruct standard [e]", "javaLegacy standard [a]", "text standard [d]"}
 	if !reflect.DeepEqual(got, want) || len(steps) != 1 {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -38,7 +36,7 @@ func TestFormSteps(t *testing.T) {
 
 // A plan warns of subtype 0 in _id alone, also in a field of _id, whatever the decision is.
 func TestWarnOfGenericID(t *testing.T) {
-	b := &builder{to: kindstest.Kind(t, "standard")}
+	b := &builder{}
 	for f, want := range map[[2]string]bool{{"_id", "subtype 0"}: true, {"_id.tenant", "subtype 0"}: true, {"_ids", "subtype 0"}: false,
 		{"a._id", "subtype 0"}: false, {"_id", "subtype 3"}: false, {"_id", "subtype 4"}: false} {
 		of := Field{Path: f[0], Stored: kinds.Stored(f[1])}
@@ -67,7 +65,7 @@ func TestDigitsWithoutEvidence(t *testing.T) {
 	if err := s.Judge(of); err != nil {
 		t.Fatal(err)
 	}
-	p := Build(s, kindstest.Kind(t, "standard"), nil)
+	p := Build(s, nil)
 	if len(p.Collections) != 1 || len(p.Collections[0].Fields) != 1 {
 		t.Fatalf("%+v", p.Collections)
 	}

@@ -60,10 +60,6 @@ func (p *Plan) mapping() mapping {
 		{name: "schemaVersion", required: true, text: strconv.Itoa(SchemaVersion), read: (*reader).version},
 		text("database", false, &p.Database),
 		dump,
-		parsed("to", true, &p.To, func(s string) (string, error) {
-			k, err := kinds.ParseBinary(s)
-			return k.Name, err
-		}),
 		{name: "made", required: true, text: p.Made.UTC().Format(time.RFC3339), read: func(r *reader, n *yaml.Node) {
 			p.Made = scalar[time.Time](r, n, "made", "a time such as 2026-01-31T12:00:00Z", "!!timestamp").UTC()
 		}},

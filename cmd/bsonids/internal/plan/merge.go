@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
@@ -25,7 +24,7 @@ func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, 
 	if s.Sealed() && !s.Restored {
 		begun, _ = s.begun()
 	}
-	p, text, notes, err = update(text, func(to kinds.Kind) *Plan { return Build(sv, to, nil) }, begun, adds)
+	p, text, notes, err = update(text, func() *Plan { return Build(sv, nil) }, begun, adds)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -34,15 +33,11 @@ func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, 
 }
 
 // update returns a plan, and its text, brought up to date by one that is made anew.
-func update(text []byte, made func(to kinds.Kind) *Plan, begun []Step, adds []string) (p *Plan, is []byte, notes []string, err error) {
+func update(text []byte, made func() *Plan, begun []Step, adds []string) (p *Plan, is []byte, notes []string, err error) {
 	if p, err = Parse(text); err != nil {
 		return nil, nil, nil, err
 	}
-	to, err := kinds.ParseBinary(p.To)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	m := &merger{comparison: comparison{plan: p, decided: begun}, fresh: made(to), adds: adds}
+	m := &merger{comparison: comparison{plan: p, decided: begun}, fresh: made(), adds: adds}
 	m.merge()
 	p.Made, p.Only = m.fresh.Made, m.fresh.Only
 	is, err = rewrite(text, p)

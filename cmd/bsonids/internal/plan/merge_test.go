@@ -17,9 +17,9 @@ references: [{between: [orders, files], fields: [customer, md5]}]`
 	shopSince = `collections: [{name: orders, uuid: "01", fields: [customer $java14, note $leftText, seller $java, seller $leftText]},
   {name: users, into: users_standard, fields: [_id $java]}]
 references: [{between: [orders, users], fields: [customer, _id]}]`
-	inCsharp = "to: csharpLegacy\n" + `collections: [{name: orders, uuid: "01", fields: [customer $java]}, {name: files, uuid: "02", into: files_csharp, fields: [md5 $java]}]`
+	inCsharp = `collections: [{name: orders, uuid: "01", fields: [customer $java]}, {name: files, uuid: "02", into: files_csharp, fields: [md5 $java]}]`
 	// What was converted, and a collection that a cutover has exchanged.
-	inCsharpSince = "to: csharpLegacy\n" + `collections: [{name: orders, uuid: "01", fields: [customer $csharp]}, {name: files, uuid: "99", fields: [other $java]},
+	inCsharpSince = `collections: [{name: orders, uuid: "01", fields: [customer $csharp]}, {name: files, uuid: "99", fields: [other $java]},
   {name: files_csharp, fields: [md5 $java]}]
 references: [{between: [orders, files_csharp]}]`
 	scoped = `only: [files, orders]
@@ -87,7 +87,7 @@ func TestUpdate(t *testing.T) {
 		p, fresh := planOf(t, tt.plan), planOf(t, tt.fresh)
 		fresh.Made = time.Unix(1e9, 0).UTC()
 		text := p.Text()
-		updated, out, notes, err := update(text, func(kinds.Kind) *Plan { return planOf(t, tt.fresh) }, p.Steps()[:tt.begun], tt.adds)
+		updated, out, notes, err := update(text, func() *Plan { return planOf(t, tt.fresh) }, p.Steps()[:tt.begun], tt.adds)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
@@ -106,7 +106,7 @@ func TestUpdate(t *testing.T) {
 			}
 		}
 		// Once more changes nothing.
-		if _, again, _, err := update(out, func(kinds.Kind) *Plan { return planOf(t, tt.fresh) }, p.Steps()[:tt.begun], nil); err != nil || string(again) != string(out) {
+		if _, again, _, err := update(out, func() *Plan { return planOf(t, tt.fresh) }, p.Steps()[:tt.begun], nil); err != nil || string(again) != string(out) {
 			t.Errorf("%s: %v\n%s", tt.name, err, again)
 		}
 	}
@@ -124,7 +124,7 @@ func TestUpdateLayout(t *testing.T) {
 	} {
 		text = strings.Replace(text, r[0], r[1], 1)
 	}
-	fresh := func(kinds.Kind) *Plan { return planOf(t, shopSince) }
+	fresh := func() *Plan { return planOf(t, shopSince) }
 	_, got, _, err := update([]byte(text), fresh, nil, nil)
 	if err != nil || !strings.Contains(string(got), "# new: the survey suggests: convert from javaLegacy") {
 		t.Fatalf("%v\n%s", err, got)
@@ -138,7 +138,7 @@ func TestUpdateLayout(t *testing.T) {
 		}
 	}
 	empty := string(planOf(t, "collections: []").Text())
-	flow := `{"schemaVersion": 1, "database": "shop", "to": "standard", "made": 1970-01-01T00:00:00Z, "collections": [{"name": "orders", "uuid": "01", "fields": []}]}`
+	flow := `{"schemaVersion": 1, "database": "shop", "made": 1970-01-01T00:00:00Z, "collections": [{"name": "orders", "uuid": "01", "fields": []}]}`
 	for _, text := range []string{empty, strings.Replace(empty, "references: []\n", "", 1), flow, strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(text, "\n      ", "\n        "),
 		strings.ReplaceAll(text, "\n  ", "\n "), strings.Replace(text, "    fields:\n", "    fields: # all\n\n", 1)} {
 		_, b, _, err := update([]byte(text), fresh, nil, nil)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/bsonids/bsonids/uuidrep"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
@@ -40,7 +39,7 @@ func planFor(t *testing.T, docs ...bson.D) *Plan {
 	if err := s.Judge(of); err != nil {
 		t.Fatal(err)
 	}
-	return Build(s, kindstest.Kind(t, "standard"), nil)
+	return Build(s, nil)
 }
 
 // legacy returns the i-th of some UUIDs of version 4, as another driver stores it.

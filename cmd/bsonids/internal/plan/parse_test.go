@@ -17,7 +17,7 @@ var ugly = []string{"orders", "", " ", "a.b", "null", "yes", "0x1F", "1e3", "-",
 
 func example() *Plan {
 	return &Plan{
-		Database: "shop", To: "standard", Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Database: "shop", Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Comment: []string{"A plan.", "", "of two\nlines"},
 		Collections: []Collection{
 			{Name: "customers", UUID: "00ff", Into: "customers_standard", Comment: []string{"40 documents"}, Fields: []Field{
@@ -81,8 +81,8 @@ func TestWriteAndParse(t *testing.T) {
 	scoped.References = append(scoped.References, Reference{Between: [2]string{"orders", "users"}, Fields: []string{"x", "_id"},
 		Outside: []kinds.Stored{kinds.Subtype3, kinds.OfText}, Accepted: true})
 	check(scoped)
-	check(&Plan{Database: "x", To: "javaLegacy", Made: time.Unix(0, 0).UTC()})
-	p := &Plan{Database: "x", To: "standard", Made: time.Unix(0, 0).UTC()}
+	check(&Plan{Database: "x", Made: time.Unix(0, 0).UTC()})
+	p := &Plan{Database: "x", Made: time.Unix(0, 0).UTC()}
 	for i, name := range ugly {
 		c := Collection{Name: name, Comment: []string{name}, Fields: []Field{{Path: name, Stored: kinds.Subtype3, Decision: Leave, Comment: []string{name},
 			Evidence: []Evidence{{Order: "javaLegacy", By: decide.None, Against: []string{name}}}}}}
@@ -101,7 +101,6 @@ func TestWriteAndParse(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	const good = `schemaVersion: 1
 database: "shop"
-to: standard
 made: 2026-01-02T03:04:05Z
 collections:
   - name: "orders"
@@ -130,32 +129,31 @@ references:
 		{"schemaVersion: 1\n", "", `line 1: the plan has no "schemaVersion"`},
 		{`database: "shop"`, "database: 7", `line 2: database must be text, and is "7"`},
 		{`database: "shop"`, "database:", `line 2: database must be text, and is nothing`},
-		{"to: standard", "to: java", `line 3: to: invalid representation "java"`},
-		{"to: standard", "to: standard\nTo: standard", `line 4: the plan has an unknown key "To"`},
-		{"to: standard", "to: standard\nto: standard", `line 4: the plan has "to" twice`},
-		{"2026-01-02T03:04:05Z", "yesterday", "line 4: made must be a time"},
-		{`  - name: "customers"`, `  - name: "orders"`, `line 13: the collection "orders" is listed twice`},
-		{`path: "customer"`, `path: [customer]`, "line 8: path must be text, and is a list"},
-		{"stored: subtype 3", "stored: 3", `line 9: stored must be text, and is "3"`},
-		{"stored: subtype 3", "stored: subtype 5", "line 9: stored: must be one of"},
-		{"decision: convert from javaLegacy", "decision: convert from java", `line 10: decision: invalid representation "java"`},
-		{"decision: convert from javaLegacy", "decision: keep", "line 10: decision: must be leave, unknown, convert from X, or convert from X to text"},
-		{"decision: convert from javaLegacy", "decision: leave\n        trust: yes", `line 11: trust must be true or false, and is "yes"`},
-		{"decision: convert from javaLegacy", "# nothing", `line 8: a field has no "decision"`},
-		{"versions: [4]", "versions: [9]", "line 12: a version must be from 1 to 8"},
-		{"versions: [4]", "versions: 4", `line 12: versions must be a list, and is "4"`},
-		{"by: evidence", "by: guess", "line 12: by: must be one of"},
-		{`between: ["customers", "orders"]`, "between: [orders, orders]\n    fields: [a, \"a[]\"]\n  - between: [x, y]", "line 16: between must name two collections, or fields two of the one collection"},
-		{`between: ["customers", "orders"]`, `between: ["orders"]`, "line 16: between must have two names"},
-		{`fields: ["_id", "customer"]`, `fields: ["_id"]`, "line 17: fields must have two names"},
-		{`- name: "orders"`, `- &a {name: "x", fields: []}` + "\n  - *a\n" + `  - name: "orders"`, "line 6: a collection has an anchor"},
-		{`fields: []`, "fields: []\n---\n{}", "line 15: the file has more than one document"},
-		{`  - name: "customers"`, "  - customers\n" + `  - name: "customers"`, `line 13: a collection must be a mapping, and is "customers"`},
-		{"    fields: []", "\tfields: []", "line 14"},
-		{"collections:", "only: []\ncollections:", "line 5: only names nothing"},
-		{"collections:", "only: orders\ncollections:", `line 5: only must be a list, and is "orders"`},
-		{`fields: ["_id", "customer"]`, `outside: [subtype 5]`, "line 17: outside: must be one of"},
-		{`fields: ["_id", "customer"]`, `accepted: yes`, `line 17: accepted must be true or false, and is "yes"`},
+		{`database: "shop"`, "database: \"shop\"\nto: standard", `line 3: the plan has an unknown key "to"`},
+		{`database: "shop"`, "database: \"shop\"\ndatabase: \"shop\"", `line 3: the plan has "database" twice`},
+		{"2026-01-02T03:04:05Z", "yesterday", "line 3: made must be a time"},
+		{`  - name: "customers"`, `  - name: "orders"`, `line 12: the collection "orders" is listed twice`},
+		{`path: "customer"`, `path: [customer]`, "line 7: path must be text, and is a list"},
+		{"stored: subtype 3", "stored: 3", `line 8: stored must be text, and is "3"`},
+		{"stored: subtype 3", "stored: subtype 5", "line 8: stored: must be one of"},
+		{"decision: convert from javaLegacy", "decision: convert from java", `line 9: decision: invalid representation "java"`},
+		{"decision: convert from javaLegacy", "decision: keep", "line 9: decision: must be leave, unknown, or convert from X"},
+		{"decision: convert from javaLegacy", "decision: leave\n        trust: yes", `line 10: trust must be true or false, and is "yes"`},
+		{"decision: convert from javaLegacy", "# nothing", `line 7: a field has no "decision"`},
+		{"versions: [4]", "versions: [9]", "line 11: a version must be from 1 to 8"},
+		{"versions: [4]", "versions: 4", `line 11: versions must be a list, and is "4"`},
+		{"by: evidence", "by: guess", "line 11: by: must be one of"},
+		{`between: ["customers", "orders"]`, "between: [orders, orders]\n    fields: [a, \"a[]\"]\n  - between: [x, y]", "line 15: between must name two collections, or fields two of the one collection"},
+		{`between: ["customers", "orders"]`, `between: ["orders"]`, "line 15: between must have two names"},
+		{`fields: ["_id", "customer"]`, `fields: ["_id"]`, "line 16: fields must have two names"},
+		{`- name: "orders"`, `- &a {name: "x", fields: []}` + "\n  - *a\n" + `  - name: "orders"`, "line 5: a collection has an anchor"},
+		{`fields: []`, "fields: []\n---\n{}", "line 14: the file has more than one document"},
+		{`  - name: "customers"`, "  - customers\n" + `  - name: "customers"`, `line 12: a collection must be a mapping, and is "customers"`},
+		{"    fields: []", "\tfields: []", "line 13"},
+		{"collections:", "only: []\ncollections:", "line 4: only names nothing"},
+		{"collections:", "only: orders\ncollections:", `line 4: only must be a list, and is "orders"`},
+		{`fields: ["_id", "customer"]`, `outside: [subtype 5]`, "line 16: outside: must be one of"},
+		{`fields: ["_id", "customer"]`, `accepted: yes`, `line 16: accepted must be true or false, and is "yes"`},
 		{good, "", "the file is empty"},
 		{good, "[]", "line 1: the plan must be a mapping, and is a list"},
 		{good, `{"bsonids":"undo log 1"}`, "line 1"},
@@ -175,7 +173,7 @@ references:
 	}
 	// The second one of a path with brackets and without.
 	twice := strings.Replace(good, "  - name: \"customers\"", "      - {path: \"customer[]\", stored: subtype 3, decision: leave}\n  - name: \"customers\"", 1)
-	if _, err := Parse([]byte(twice)); err == nil || !strings.Contains(err.Error(), `line 13: the field "customer[]" (subtype 3) is listed twice`) {
+	if _, err := Parse([]byte(twice)); err == nil || !strings.Contains(err.Error(), `line 12: the field "customer[]" (subtype 3) is listed twice`) {
 		t.Error(err)
 	}
 }
@@ -192,7 +190,7 @@ func TestSpelling(t *testing.T) {
 		if err != nil || edited == text || q.Digest() != p.Digest() || len(Changes(p, q)) > 0 {
 			t.Errorf("%s: %v", edited, err)
 		}
-		_, got, notes, err := update([]byte(edited), func(kinds.Kind) *Plan { return p }, nil, nil)
+		_, got, notes, err := update([]byte(edited), func() *Plan { return p }, nil, nil)
 		if err != nil || string(got) != edited || len(notes) > 0 {
 			t.Errorf("%s, %q, %v", got, notes, err)
 		}
@@ -204,13 +202,12 @@ func TestParseDecision(t *testing.T) {
 	for s, want := range map[string]Decision{
 		"leave": Leave, "Leave": Leave, "UNKNOWN": Unknown,
 		"convert from JAVALEGACY": Convert("javaLegacy"), "Convert From gostruct": Convert("goStruct"), "convert from Text": Convert("text"),
-		"CONVERT FROM Standard TO TEXT": "convert from standard to text",
 	} {
 		if got, err := parseDecision(s); err != nil || got != want {
 			t.Errorf("%q: %q, %v", s, got, err)
 		}
 	}
-	for _, s := range []string{"", "convert", "convert from", "convert from ", "convert from to text", "convert from text to", "leave ", "convert to javaLegacy"} {
+	for _, s := range []string{"", "convert", "convert from", "convert from ", "convert from to text", "convert from text to", "leave ", "convert to javaLegacy", "convert from standard", "convert from javaLegacy to text"} {
 		if got, err := parseDecision(s); err == nil {
 			t.Errorf("%q: %q", s, got)
 		}
@@ -220,11 +217,11 @@ func TestParseDecision(t *testing.T) {
 // Whatever is read, can be written and read again, and says the same.
 func FuzzParse(f *testing.F) {
 	f.Add(example().Text())
-	f.Add([]byte("schemaVersion: 1\ndatabase: a\nto: standard\nmade: 2026-01-02T03:04:05+02:00\ncollections: [{name: !!binary \"/w==\", fields: []}]\n"))
+	f.Add([]byte("schemaVersion: 1\ndatabase: a\nmade: 2026-01-02T03:04:05+02:00\ncollections: [{name: !!binary \"/w==\", fields: []}]\n"))
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte("schemaVersion: 1\n<<: {a: b}\n"))
 	for _, name := range ugly {
-		f.Add((&Plan{Database: name, To: "standard", Collections: []Collection{{Name: name}}}).Text())
+		f.Add((&Plan{Database: name, Collections: []Collection{{Name: name}}}).Text())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := Parse(b)

@@ -21,7 +21,6 @@ const SchemaVersion = 1
 type Plan struct {
 	Database    string // empty for a dump of several databases; the names of the collections then begin with that of the database
 	Dump        *Dump  // nil for a database of a server
-	To          string // name of the kind that values are converted to
 	Made        time.Time
 	Only        []string // names of the collections that the plan is about; empty for all of the database
 	Collections []Collection
@@ -96,8 +95,8 @@ func (p *Plan) Accepted() (names []string) {
 	return names
 }
 
-// Decision is what to do with the values of a field: Leave, Unknown, or "convert from" and the name of
-// a kind, with "to text" behind it if the values become text instead of what the plan says.
+// Decision is what to do with the values of a field: Leave, Unknown, or "convert from" and the name of a kind. Converted
+// values are standard.
 type Decision string
 
 // The decisions.
@@ -105,7 +104,6 @@ const (
 	Leave   Decision = "leave"
 	Unknown Decision = "unknown"
 	from             = "convert from "
-	toText           = " to text"
 )
 
 // Convert returns the decision to convert from the kind.
@@ -113,13 +111,7 @@ func Convert(kind string) Decision { return Decision(from + kind) }
 
 // From returns the kind that the values are converted from; ok is false if they are not converted.
 func (d Decision) From() (kind string, ok bool) {
-	kind, ok = strings.CutPrefix(string(d), from)
-	return strings.TrimSuffix(kind, toText), ok
-}
-
-// ToText reports whether the values are converted to text.
-func (d Decision) ToText() bool {
-	return strings.HasPrefix(string(d), from) && strings.HasSuffix(string(d), toText)
+	return strings.CutPrefix(string(d), from)
 }
 
 // Field is the values of one field that are stored in one way.

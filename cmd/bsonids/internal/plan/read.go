@@ -104,13 +104,16 @@ func parseDecision(s string) (Decision, error) {
 	}
 	parts := decision.FindStringSubmatch(s)
 	if parts == nil {
-		return "", fmt.Errorf("must be leave, unknown, convert from X, or convert from X to text, and is %q", s)
+		return "", fmt.Errorf("must be leave, unknown, or convert from X, and is %q", s)
 	}
 	k, err := kinds.Parse(parts[1])
-	return Convert(k.Name) + Decision(strings.ToLower(parts[2])), err
+	if k.Name == kinds.Standard {
+		err = errors.New("convert from standard: the values are standard already: leave them")
+	}
+	return Convert(k.Name), err
 }
 
-var decision = regexp.MustCompile(`(?i)^convert from (.+?)( to text)?$`)
+var decision = regexp.MustCompile(`(?i)^convert from (.+)$`)
 
 // A reader reads the nodes of a YAML document. It keeps the first error, which has the line.
 type reader struct{ err error }

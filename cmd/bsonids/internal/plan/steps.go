@@ -132,13 +132,10 @@ func (f forest) join(a, b string) bool {
 // Steps returns all steps, in the order of the work.
 func (p *Plan) Steps() []Step { return slices.Concat(p.Groups()...) }
 
-// pair returns what a decision to convert does with the values of a field. ok is false if they are not converted.
-func (p *Plan) pair(d Decision) (pair kinds.Pair, ok bool) {
-	pair.From, ok = d.From()
-	if pair.To = p.To; d.ToText() {
-		pair.To = kinds.OfText
-	}
-	return pair, ok
+// pair returns what the decision does with the values of a field. ok is false if they are not converted.
+func (d Decision) pair() (pair kinds.Pair, ok bool) {
+	from, ok := d.From()
+	return kinds.Pair{From: from, To: kinds.Standard}, ok
 }
 
 // steps returns the step of an entry, which has a pair for each decision to convert, or none if nothing is
@@ -146,7 +143,7 @@ func (p *Plan) pair(d Decision) (pair kinds.Pair, ok bool) {
 func (p *Plan) steps(c Collection) []Step {
 	by := make(map[Decision]*kinds.Pair)
 	for _, f := range c.Fields {
-		pair, ok := p.pair(f.Decision)
+		pair, ok := f.Decision.pair()
 		if !ok {
 			continue
 		}

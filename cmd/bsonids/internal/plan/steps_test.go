@@ -18,7 +18,7 @@ func java(path string) Field {
 
 // Collections that refer to each other come together, in the place of the first of them.
 func TestGroups(t *testing.T) {
-	p := &Plan{To: "standard"}
+	p := &Plan{}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		c := Collection{Name: name, Fields: []Field{java("x")}}
 		if name == "e" {
@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 		id := java("_id")
 		left := java("y")
 		left.Decision = Leave
-		return &Plan{To: "standard", Collections: []Collection{
+		return &Plan{Collections: []Collection{
 			{Name: "a", Line: 10, Fields: []Field{java("x"), left}}, {Name: "b", Line: 20, Into: "b2", Fields: []Field{id}},
 		}}
 	}
@@ -98,7 +98,6 @@ func TestCheck(t *testing.T) {
 		{"into a planned one", func(p *Plan) { p.Collections[1].Into = "a" }, `is one of the plan`},
 		{"into without a field", func(p *Plan) { p.Collections[1].Fields[0].Decision = Leave }, "no field is converted"},
 		{"into the same", func(p *Plan) { p.Collections[0].Into = "b2" }, `into "b2", too`},
-		{"the same", func(p *Plan) { p.To = "javaLegacy" }, "the two representations are the same"},
 		{"wrong subtype", func(p *Plan) { p.Collections[0].Fields[0].Stored = kinds.Subtype0 }, "the values are subtype 0, and javaLegacy is subtype 3"},
 		{"text", func(p *Plan) { p.Collections[0].Fields[0].Stored = kinds.OfText }, "the values are text"},
 		{"others", func(p *Plan) { p.Collections[0].Fields[0].Path = Others }, "cannot be named"},
@@ -119,8 +118,8 @@ func TestCheck(t *testing.T) {
 	if got := p.Check(); len(got) > 0 {
 		t.Error(got)
 	}
-	p.Collections[0].Fields = append(p.Collections[0].Fields, Field{Path: "g[]", Stored: kinds.Subtype0, Decision: Convert("generic") + toText, Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}})
-	want := Step{Task: kinds.Task{Collection: "a", Pairs: []kinds.Pair{{From: "generic", To: "text", Fields: []string{"g"}}, {From: "javaLegacy", To: "standard", Fields: []string{"x"}, Trust: []string{"x"}}}}}
+	p.Collections[0].Fields = append(p.Collections[0].Fields, Field{Path: "g[]", Stored: kinds.Subtype0, Decision: Convert("generic"), Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}})
+	want := Step{Task: kinds.Task{Collection: "a", Pairs: []kinds.Pair{{From: "generic", To: "standard", Fields: []string{"g"}}, {From: "javaLegacy", To: "standard", Fields: []string{"x"}, Trust: []string{"x"}}}}}
 	if s := p.Steps(); len(s) != 2 || !reflect.DeepEqual(s[0], want) {
 		t.Errorf("got %+v", s)
 	}

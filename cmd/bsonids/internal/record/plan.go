@@ -21,7 +21,6 @@ type Plan struct {
 	Kind      string    `bson:"kind"`      // kindPlan
 	Migration string    `bson:"migration"` // random id, which the directory has
 	Epoch     int64     `bson:"epoch"`     // counts the commands that have written
-	To        string    `bson:"to"`
 	StateDir  string    `bson:"stateDir"`
 	By        Who       `bson:"by"`
 	Started   time.Time `bson:"started"` // of the last run

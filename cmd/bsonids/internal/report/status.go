@@ -47,7 +47,6 @@ type StepStatusOf struct {
 // MigrationStatus is a migration that has written to the record.
 type MigrationStatus struct {
 	ID        string     `json:"id"`
-	To        string     `json:"to"`
 	Directory string     `json:"directory"` // where the last command had it
 	By        string     `json:"by"`        // user, host and process of the last command
 	Commands  int64      `json:"commands"`  // that have written
@@ -84,7 +83,7 @@ func (s Status) Text(w io.Writer) {
 		if m.Abandoned != nil {
 			state = ", abandoned on " + m.Abandoned.UTC().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, "\nMigration %s to %s: %s, by %s%s\n", m.ID, m.To, terminal.Cell(m.Directory), terminal.Cell(m.By), state)
+		fmt.Fprintf(w, "\nMigration %s: %s, by %s%s\n", m.ID, terminal.Cell(m.Directory), terminal.Cell(m.By), state)
 	}
 	if s.Paused {
 		fmt.Fprintf(w, "\nPaused: apply and undo write nothing until %s is removed.\n", terminal.Cell(s.Steering.Pause))

@@ -225,7 +225,7 @@ func TestPlanInOrder(t *testing.T) {
 		own      bool
 		refused  bool
 	}{{"b", "", false, true}, {"b", "", true, false}, {"b", "b", false, false}, {"c", "", false, false}} {
-		m := applied(t, &plan.Plan{Database: "d", To: "standard"}, tt.idle, 5)
+		m := applied(t, &plan.Plan{Database: "d"}, tt.idle, 5)
 		ended := time.Now().Add(-time.Hour)
 		run := record.Run{Kind: record.Convert, Task: kinds.Task{Collection: tt.of}, Started: ended, Updated: ended, Ended: &ended, Outcome: record.Done, Progress: record.Progress{Changed: 1}}
 		first, later := run, run

@@ -28,7 +28,7 @@ func TestPlanSteered(t *testing.T) {
 
 // FerretDB 1 gets no batch of more than 60 documents.
 func TestPlanOfFerretDB(t *testing.T) {
-	m := applied(t, &plan.Plan{Database: "d", To: "standard"}, "", 70)
+	m := applied(t, &plan.Plan{Database: "d"}, "", 70)
 	m.s.FerretDB, m.o.Batch = "v1.24.0", 1000
 	var updates atomic.Int64
 	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {

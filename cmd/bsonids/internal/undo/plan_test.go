@@ -43,7 +43,7 @@ type migrated struct {
 
 func apply(t *testing.T) *migrated {
 	t.Helper()
-	return applied(t, &plan.Plan{Database: "d", To: "standard"}, "", 5)
+	return applied(t, &plan.Plan{Database: "d"}, "", 5)
 }
 
 // applied carries p out with the collections, except for one. Each has n documents.
@@ -232,7 +232,7 @@ func TestPlanBesideOthers(t *testing.T) {
 
 // A collection that was not begun has nothing to restore. An undo log that is lost during the undo is an error.
 func TestPlanNotBegun(t *testing.T) {
-	m := applied(t, &plan.Plan{Database: "d", To: "standard"}, "a", 5)
+	m := applied(t, &plan.Plan{Database: "d"}, "a", 5)
 	steps, restored, err := m.undo()
 	if err != nil || !restored || len(steps) != 3 || steps[2].Begun || !steps[1].Begun {
 		t.Errorf("%+v, %v", steps, err)
@@ -262,7 +262,7 @@ func TestPlanNotBegun(t *testing.T) {
 func TestPlanOfUnmadeLog(t *testing.T) {
 	for _, of := range []string{"idle", "begun"} {
 		for _, size := range []int64{0, 5} {
-			m := applied(t, &plan.Plan{Database: "d", To: "standard"}, map[string]string{"idle": "a"}[of], 5)
+			m := applied(t, &plan.Plan{Database: "d"}, map[string]string{"idle": "a"}[of], 5)
 			state, err := plan.LockState(m.dir)
 			if err != nil {
 				t.Fatal(err)
