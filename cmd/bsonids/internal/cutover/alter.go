@@ -35,10 +35,12 @@ func (s *Server) alter(ctx context.Context, name string, ask func(ctx context.Co
 	}
 	return s.Patience.Do(ctx, func() error {
 		for spent := time.Duration(0); ; {
-			writing, cancel, err := s.within(ctx, limit)
+			_, cancel, err := s.begin(ctx) // the check has its own time
 			if err != nil {
 				return err
 			}
+			cancel()
+			writing, cancel := context.WithTimeout(context.WithoutCancel(s.in(ctx)), limit)
 			err = ask(writing)
 			cancel()
 			if !failure.Means(err, failure.Expired|failure.Locked) {

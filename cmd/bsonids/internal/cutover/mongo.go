@@ -81,11 +81,7 @@ func (s *Server) collection(name string) *mongo.Collection {
 // begin returns the context of a command that changes something. An interrupt does not end it: the server
 // might carry it out nevertheless.
 func (s *Server) begin(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	return s.within(ctx, s.Timeout)
-}
-
-func (s *Server) within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.in(ctx)), limit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.in(ctx)), s.Timeout)
 	if err := s.Check(ctx); err != nil {
 		cancel()
 		return nil, nil, err
