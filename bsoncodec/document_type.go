@@ -16,10 +16,10 @@ import (
 // [RegistryBuilder.RegisterUUIDType]. The UUID in the document is encoded and decoded as any other; one
 // in a field that is not exported is left out.
 //
-// If t can be registered as a UUID, what is stored otherwise is read too: a UUID, and null. So programs that write the document and
-// programs that write the UUID can run at the same time: first every program gets this option, then
-// RegisterUUIDType or [RegistryBuilder.RegisterNullUUIDType] replaces it, of which the second is in
-// force for uuid.NullUUID.
+// If t can be registered as a UUID, what is stored otherwise is read too: a UUID, and null. So programs
+// that write the document and programs that write the UUID can run at the same time: first every program
+// gets this option, then RegisterUUIDType or [RegistryBuilder.RegisterNullUUIDType] replaces it, of which
+// the second is in force for uuid.NullUUID.
 //
 // Without a codec and without a registration these structs are refused, in both directions, with an
 // [*UnregisteredTypeError]. Fields named _ and those tagged bson:"-" do not count:

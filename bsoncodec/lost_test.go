@@ -163,7 +163,7 @@ var _ = []any{
 	typeID{}.prefix, roomsOf[int]{}.rooms, option[int]{}.ok, option[int]{}.value, result[int]{}.value, result[int]{}.err, roomSet{}.set, roomTree{}.left, roomTree{}.right,
 	roomTree{}.room, roomArray{}.rooms, handleRoom{}.room, weakRoom{}.room, fixedRoom{}.id, typedRoom{}.id, typedRoom{}.at, skippedMore{}.id, maybeRoom{}.id, maybePointer{}.id, maybeTagged{}.id,
 	besides{}.tenant, noUUID{}.id, noUUID{}.text, noUUID{}.at, noUUID{}.err, noUUID{}.f == nil, phantom[int]{}.n, dashed{}.id, exportedMaybe{}.known, itself{}.next, itself{}.all, itself{}.by, typeID{}.id,
-	inlineItself{}.id, timedRoom{}.at, timedRoom{}.exportedID,
+	inlineItself{}.id, (&lockedRoom{}).mu.TryLock, timedRoom{}.at, timedRoom{}.exportedID,
 }
 
 func ref[T any]() reflect.Type { return reflect.TypeFor[T]() }

@@ -156,9 +156,9 @@ func (b *RegistryBuilder) AlsoDecodeString() *RegistryBuilder {
 // codec that f registers for bson.D, any, pointers, slices, arrays or structs replaces this package's
 // codec for them, unless it is the driver's own.
 //
-// A codec that f registers for a UUID type is replaced: register it after Build to replace the one of this package. One for a type that
-// [RegistryBuilder.RegisterNullUUIDType] registers, [uuid.NullUUID] included, is kept. Hooks do not
-// apply to these types or to pointers to them.
+// A codec that f registers for a UUID type is replaced; after Build, it takes the place of the one of
+// this package. One for a type that [RegistryBuilder.RegisterNullUUIDType] registers, [uuid.NullUUID]
+// included, is kept. Hooks do not apply to these types or to pointers to them.
 //
 // A struct codec of the caller's must tell the options of clients apart itself: the driver's codec
 // of structs keeps the fields of a type as the first client's options name them, which the codec of
@@ -182,10 +182,9 @@ func (b *RegistryBuilder) WithoutPlans() *RegistryBuilder {
 // reports the mistakes of all earlier calls in one error.
 //
 // The registry is safe for concurrent use. Codecs, hooks and type map entries that are registered
-// between Build and the first use of the registry are obeyed as those of With are, and so are codecs for UUID types, which
-// those of With are not: in fields, pointers, slices, arrays, maps and any, and for the UUID of a type of
-// RegisterNullUUIDType. A key of a map stays the text of the UUID. Register none
-// after the first use: a codec or a hook that is registered later is obeyed for the types that the registry
+// between Build and the first use of the registry are obeyed as those of With are. So are codecs for UUID
+// types, which With replaces: in fields, pointers, slices, arrays, maps and any, and for the UUID of a type
+// of RegisterNullUUIDType. A key of a map stays the text of the UUID. Register none after the first use: a codec or a hook that is registered later is obeyed for the types that the registry
 // meets after it, and not for those that documents have held before. The type map is obeyed at any
 // time. The exceptions are what the driver encodes or decodes without plans (Extended JSON, a
 // registry of [RegistryBuilder.WithoutPlans]) and what its Encoder and Decoder are given: it looks
