@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -26,7 +28,8 @@ func (c *checker) findBypasses() {
 		recv := f.Signature().Recv()
 		switch {
 		case f.Pkg().Path() == driver+"/bson" && recv == nil:
-			if i, ok := withoutRegistry[f.Name()]; ok && i < len(call.Args) && c.holdsUUID(call.Args[i]) {
+			i, ok := withoutRegistry[f.Name()]
+			if ok && i < len(call.Args) && c.holdsUUID(call.Args[i]) && !(inMethod(stack) && c.allowsSubtype0()) {
 				c.report(call, "registry", fmt.Sprintf("bson.%s does not use the registry of the client, "+
 					"and the value holds a UUID: use bsoncodec.%s", f.Name(), replacement(f.Name())))
 			}
@@ -45,13 +48,26 @@ func (c *checker) findBypasses() {
 	})
 }
 
+// inMethod reports whether the nodes around a call are those of a method that marshals its receiver.
+func inMethod(stack []ast.Node) bool {
+	return slices.ContainsFunc(stack, func(n ast.Node) bool {
+		decl, ok := n.(*ast.FuncDecl)
+		return ok && decl.Recv != nil && strings.HasPrefix(decl.Name.Name, "MarshalBSON")
+	})
+}
+
+// allowsSubtype0 reports whether the registries of the module take UUIDs that methods write as subtype 0.
+func (c *checker) allowsSubtype0() bool {
+	return slices.ContainsFunc([]string{"AllowSubtype0OfMethods()", "AlsoDecodeSubtype0()", "UnregisteredAsBytes()"}, c.isSet)
+}
+
 // findPassedOn reports what functions and generic types do with the UUIDs that they are given.
 func (c *checker) findPassedOn() {
 	if c.reach == nil {
 		return
 	}
 	for n, by := range c.reach.bypasses {
-		if c.isSet("AlsoDecodeSubtype0()") || c.isSet("UnregisteredAsBytes()") {
+		if c.allowsSubtype0() {
 			break
 		}
 		c.report(n, "registry", by+" encodes or decodes with a function of package bson that does not use the registry of the client, "+

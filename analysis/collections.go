@@ -314,7 +314,9 @@ func (c *checker) storage(t types.Type) string {
 		return "javaLegacy"
 	case isNamed(t, library+"/uuidrep", "PythonLegacyUUID"):
 		return "pythonLegacy"
-	case marshalsItself(t) && !isNamed(t, library+"/uuidrep", "ID"):
+	case c.isRegisteredUUID(t):
+		return asClient
+	case marshalsItself(t):
 		return ""
 	case c.isUUIDType(t):
 		return asClient

@@ -258,5 +258,5 @@ func (c *checker) textOf(e ast.Expr) ast.Expr {
 
 // isUUIDText reports whether the text of an expression is that of a UUID.
 func (c *checker) isUUIDText(e ast.Expr) bool {
-	return c.isUUIDExpr(e) || isNamed(c.typeOf(e), library+"/uuidrep", fieldTypes...)
+	return c.isUUIDExpr(e) || isNamed(c.typeOf(e), library+"/uuidrep", "StandardUUID", "CSharpLegacyUUID", "JavaLegacyUUID", "PythonLegacyUUID", "StringUUID")
 }

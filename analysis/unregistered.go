@@ -26,7 +26,8 @@ func (c *checker) findUnregistered() {
 			return
 		}
 		for _, f := range n.(*ast.StructType).Fields.List {
-			if t := c.TypesInfo.TypeOf(f.Type); t != nil && reflect.StructTag(tagOf(f)).Get("bson") != "-" && exported(f) {
+			tag := reflect.StructTag(tagOf(f)).Get("bson")
+			if t := c.TypesInfo.TypeOf(f.Type); t != nil && tag != "-" && !isInline(tag) && exported(f) {
 				c.unregistered(f.Type, t, true)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 type OrderID struct{ uuid.UUID }
@@ -22,3 +23,16 @@ type Order struct {
 }
 
 func configure(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(reflect.TypeFor[ItemID]()) }
+
+type pointed struct{ *uuid.UUID }
+
+type Nested struct{ OrderID }
+
+type Typed struct{ uuidrep.StandardUUID }
+
+type Holder struct { // want `refuses Holder, a struct whose inline field Typed is a UUID with methods for BSON, which the driver does not call then`
+	Pointed pointed `bson:"pointed"` // want `refuses pointed`
+	Nested  Nested  `bson:"nested"`  // want `refuses Nested`
+	Typed   Typed   `bson:",inline"`
+	Own     Typed   `bson:"own"`
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -42,7 +43,7 @@ type Inline struct { // want `refuses Inline, a struct with the inline field bas
 type Booking struct {
 	Room     model.RoomID    `bson:"room"`     // want `refuses example.com/shop/model.RoomID, a struct around a UUID that is not exported, which the driver stores as an empty document: call RegistryBuilder.RegisterUUIDType`
 	Rooms    []*model.RoomID `bson:"rooms"`    // want `refuses example.com/shop/model.RoomID`
-	Customer CustomerID      `bson:"customer"` // want `refuses CustomerID, .*: call RegistryBuilder.RegisterUUIDType, or RegisterUUIDFunc for another shape`
+	Customer CustomerID      `bson:"customer"` // want `refuses CustomerID, .*: call RegisterUUIDFunc of bsoncodec`
 	Refs     map[string]Ref  `bson:"refs"`     // want `refuses Ref`
 	Seat     model.SeatID    `bson:"seat"`
 	Skip     model.RoomID    `bson:"-"`
@@ -68,3 +69,29 @@ type session struct {
 }
 
 var sessions = map[model.RoomID]*session{}
+
+// Current must not be copied.
+type Current struct{ id atomic.Pointer[uuid.UUID] }
+
+// Stats are stored, and hold no UUID.
+type Stats struct{ sum, n int }
+
+// Sum is stored as bytes.
+type Sum [16]byte
+
+type Hash struct{ sum Sum }
+
+type Room struct {
+	Current *Current `bson:"current"` // want `refuses Current`
+	Stats   Stats    `bson:"stats"`
+	Hash    Hash     `bson:"hash"`
+	Bag     Bag      `bson:"bag"`
+}
+
+// Bag has one stored field, so that the other is left out on purpose.
+type Bag struct {
+	Name   string
+	tenant uuid.UUID
+}
+
+func more(b *bsoncodec.RegistryBuilder) { b.RegisterBytesType(reflect.TypeFor[Sum]()) }

@@ -57,3 +57,31 @@ type Named struct {
 	ID   uuidrep.StandardUUID `bson:"id"`
 	Name string               `bson:"name"`
 }
+
+// Deep embeds a struct that loses a field.
+type Deep struct { // want `refuses Deep, a struct with the method MarshalBSONValue of the field Address.StandardUUID, which it embeds, so that the driver stores that field alone and not Street`
+	Address `bson:"address"` // want `refuses Address`
+}
+
+// Read loses its name when it is read.
+type Read struct { // want `refuses Read, a struct with the method UnmarshalBSONValue of the field StandardUUID`
+	uuidrep.StandardUUID `bson:"id"`
+	Name                 string `bson:"name"`
+}
+
+func (r Read) MarshalBSONValue() (byte, []byte, error) { return Own(r).MarshalBSONValue() }
+
+// Nothing else would be stored.
+type Nothing struct {
+	uuidrep.StandardUUID `bson:"id"`
+	Skipped              string `bson:"-"`
+	Func                 func()
+	Empty                struct{}
+	hidden               int
+}
+
+// Two have the methods at one depth, so that the struct has none.
+type Two struct {
+	uuidrep.StandardUUID   `bson:"a"`
+	uuidrep.JavaLegacyUUID `bson:"b"`
+}
