@@ -321,8 +321,11 @@ func (c *checker) storage(t types.Type) string {
 	case c.isUUIDType(t):
 		return asClient
 	}
-	if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsString != 0 {
+	if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsString != 0 && !c.hasCodec(t) {
 		return asText
 	}
 	return ""
 }
+
+// hasCodec reports whether a named type has a codec of the module's, as far as its text tells.
+func (c *checker) hasCodec(t types.Type) bool { return typeName(t) != "" && c.isKnown(t) }

@@ -166,12 +166,10 @@ func (f *filters) findTexts() {
 			return
 		}
 		fact := f.reach.fact(callee.Origin())
-		if fact == nil || !slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return keys[f.constant(e)] }) {
-			return
-		}
-		for _, p := range fact.Params { // a function that builds a stage of a pipeline
-			if p < len(call.Args) {
-				f.texts(call.Args[p], 4)
+		for i := 0; fact != nil && i < len(fact.Keyed); i++ { // a function that builds a stage of a pipeline
+			key, value := fact.Keyed[i][0], fact.Keyed[i][1]
+			if max(key, value) < len(call.Args) && keys[f.constant(call.Args[key])] {
+				f.texts(call.Args[value], 4)
 			}
 		}
 	})

@@ -17,6 +17,7 @@ type reachFact struct {
 	Params, TypeParams               []int
 	DefaultParams, DefaultTypeParams []int
 	Octets                           []int
+	Keyed                            [][2]int // parameters that are the key and the value of an element
 }
 
 func (*reachFact) AFact() {}
@@ -208,11 +209,8 @@ func (r *reach) byDefault(f *types.Func, e ast.Expr, by string) {
 	if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok {
 		e = u.X
 	}
-	v := r.variable(e)
-	for i := 0; v != nil && isOpen(v.Type()) && i < f.Signature().Params().Len(); i++ {
-		if f.Signature().Params().At(i) == v {
-			r.mark(f, i, func(fact *reachFact) *[]int { return &fact.DefaultParams })
-		}
+	if p := r.parameter(f, e); p >= 0 && isOpen(r.typeOf(e)) {
+		r.mark(f, p, func(fact *reachFact) *[]int { return &fact.DefaultParams })
 	}
 	r.typeParameters(r.typeOf(e), func(fact *reachFact) *[]int { return &fact.DefaultTypeParams })
 }
@@ -235,16 +233,22 @@ func (r *reach) literal(f *types.Func, lit *ast.CompositeLit) {
 	if !isBSON(r.typeOf(lit), "E", "M", "A") {
 		return
 	}
+	var key ast.Expr
 	for i, elt := range lit.Elts {
 		if kv, ok := elt.(*ast.KeyValueExpr); ok {
-			elt = kv.Value
-		} else if isBSON(r.typeOf(lit), "E") && i == 0 {
+			if elt = kv.Value; isBSON(r.typeOf(lit), "M") {
+				key = kv.Key
+			}
+		}
+		if isBSON(r.typeOf(lit), "E") && i == 0 {
+			key = elt
 			continue
 		}
-		v := r.variable(elt)
-		for i := 0; v != nil && isOpen(v.Type()) && i < f.Signature().Params().Len(); i++ {
-			if f.Signature().Params().At(i) == v {
-				r.mark(f, i, params)
+		if p := r.parameter(f, elt); p >= 0 && isOpen(r.typeOf(elt)) {
+			r.mark(f, p, params)
+			keyed := [2]int{r.parameter(f, key), p}
+			if fact := r.facts[f]; keyed[0] >= 0 && !slices.Contains(fact.Keyed, keyed) {
+				fact.Keyed = append(fact.Keyed, keyed)
 			}
 		}
 		r.typeParameters(r.typeOf(elt), typeParams)
@@ -252,6 +256,17 @@ func (r *reach) literal(f *types.Func, lit *ast.CompositeLit) {
 			r.typeParameters(r.typeOf(slice.X), func(fact *reachFact) *[]int { return &fact.Octets })
 		}
 	}
+}
+
+// parameter returns the index of the parameter of f that an expression is, or -1.
+func (r *reach) parameter(f *types.Func, e ast.Expr) int {
+	v := r.variable(e)
+	for i := 0; v != nil && i < f.Signature().Params().Len(); i++ {
+		if f.Signature().Params().At(i) == v {
+			return i
+		}
+	}
+	return -1
 }
 
 func params(f *reachFact) *[]int     { return &f.Params }

@@ -3,6 +3,9 @@
 //
 //	bsonidsvet [-fix] [-registered import/path.Type,…] ./...
 //	go vet -vettool=$(which bsonidsvet) [-registered import/path.Type,…] ./...
+//
+// The go command keeps the result of vet for a package that has not changed, although the registry that another
+// package of the module makes may have. The command by itself looks again.
 package main
 
 import (

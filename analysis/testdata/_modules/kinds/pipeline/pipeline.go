@@ -30,6 +30,11 @@ func (p *Pipeline) Limit(n int) *Pipeline {
 
 func in(values ...any) bson.M { return bson.M{"$in": values} } // want in:`parameters .0.`
 
+// audit stores which field was changed, and its text.
+func audit(ctx context.Context, coll *mongo.Collection, field string, v any) { // want audit:`parameters .3.`
+	coll.InsertOne(ctx, bson.M{"field": field, "value": v})
+}
+
 func run(ctx context.Context, coll *mongo.Collection, u uuid.UUID, id OrderID) {
 	coll.Aggregate(ctx, new(Pipeline).Match("customer", u[:]).stages)       // want `the bytes of a UUID get into a document`
 	coll.Aggregate(ctx, new(Pipeline).Match("customer", u.String()).stages) // want `the text of a UUID`
@@ -38,4 +43,5 @@ func run(ctx context.Context, coll *mongo.Collection, u uuid.UUID, id OrderID) {
 
 	coll.Aggregate(ctx, new(Pipeline).Match("customer", u).Match("name", u.String()).Limit(3).stages)
 	coll.Find(ctx, bson.M{"customer": in(u, u)})
+	audit(ctx, coll, "customer", u.String())
 }

@@ -51,7 +51,8 @@ type Booking struct {
 }
 
 func configure(b *bsoncodec.RegistryBuilder) {
-	b.RegisterDocumentType(reflect.TypeFor[model.SeatID]())
+	bsoncodec.RegisterUUIDFunc(b, func(model.SeatID) (uuid.UUID, bool) { return uuid.Nil, true },
+		func(uuid.UUID, bool) (model.SeatID, error) { return model.SeatID{}, nil })
 }
 
 func find(ctx context.Context, rooms *mongo.Collection, room model.RoomID, seat model.SeatID) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"reflect"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
@@ -24,4 +25,12 @@ func configure(b *bsoncodec.RegistryBuilder, reg *bson.Registry, codec bson.Valu
 		b.RegisterUUIDType(t)
 	}
 	reg.RegisterTypeEncoder(reflect.TypeOf(new(m.PageID)).Elem(), codec)
+	bsoncodec.RegisterUUIDFunc(b, m.Prefixed.UUID, func(uuid.UUID, bool) (m.Prefixed, error) { return m.Prefixed{}, nil })
+	bsoncodec.RegisterUUIDFunc(b, func(m.Lit) (uuid.UUID, bool) { return uuid.Nil, true },
+		func(uuid.UUID, bool) (m.Lit, error) { return m.Lit{}, nil })
+	bsoncodec.RegisterUUIDFunc(b, get, set)
 }
+
+func get(m.Named) (uuid.UUID, bool) { return uuid.Nil, true }
+
+func set(uuid.UUID, bool) (m.Named, error) { return m.Named{}, nil }

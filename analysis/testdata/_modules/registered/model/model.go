@@ -19,7 +19,25 @@ type (
 	ForgottenID  [16]byte
 )
 
+// Prefixed is registered by functions.
+type Prefixed struct {
+	prefix string
+	id     uuid.UUID
+}
+
+func (p Prefixed) UUID() (uuid.UUID, bool) { return p.id, true }
+
+// Lit is registered by function literals.
+type Lit struct{ ids [2]uuid.UUID }
+
+// Named is registered by functions of package db.
+type Named struct{ ids [2]uuid.UUID }
+
 type Order struct {
+	Prefixed Prefixed `bson:"prefixed"`
+	Lit      Lit      `bson:"lit"`
+	Named    Named    `bson:"names"`
+
 	ID        OrderID              `bson:"_id"`
 	Item      ItemID               `bson:"item"`
 	Page      *PageID              `bson:"page"`
