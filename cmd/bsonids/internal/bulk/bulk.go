@@ -54,6 +54,25 @@ func Update(ctx context.Context, coll *mongo.Collection, updates []mongo.WriteMo
 	return matched, refused, nil
 }
 
+// Alone sends one update in a transaction of its own, as a sharded cluster asks for if it changes the shard key of a document.
+// Its results are as those of [Update].
+func Alone(ctx context.Context, coll *mongo.Collection, update *mongo.UpdateOneModel) (matched int64, refused []Refusal, err error) {
+	session, err := coll.Database().Client().StartSession()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer session.EndSession(context.WithoutCancel(ctx)) // which aborts a transaction that was not committed
+	if err := session.StartTransaction(); err != nil {
+		return 0, nil, err
+	}
+	ctx = mongo.NewSessionContext(ctx, session)
+	res, err := coll.UpdateOne(ctx, update.Filter, update.Update)
+	if err != nil {
+		return counted(err, 0)
+	}
+	return res.MatchedCount, nil, session.CommitTransaction(ctx)
+}
+
 // Insert inserts documents in any order. Its parameters and results are as in [Update]. With exact, the
 // server is asked to store empty timestamps at the top level as they are.
 func Insert(ctx context.Context, coll *mongo.Collection, docs []bson.Raw, exact, bypass bool) (refused []Refusal, err error) {

@@ -3,7 +3,10 @@ package cli
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -114,5 +117,69 @@ func TestShardedCopy(t *testing.T) {
 				t.Error("a collection was fenced")
 			}
 		})
+	}
+}
+
+// Values in the shard key are converted in place, each document in a transaction of its own, with an equality for the whole
+// key; what the server refuses nevertheless is listed, and the other fields of the document are converted. undo restores all.
+func TestShardKeyInPlace(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		s := memory.Start(t)
+		s.Router, s.FerretDB = 13, "v1.24.0"
+		r := rand.New(rand.NewPCG(1, 1))
+		java := func() bson.Binary {
+			u, err := uuid.NewRandomFromReader(reader{r})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kindstest.Stored(u, "javaLegacy")
+		}
+		var docs []bson.Raw
+		for i := range 40 {
+			docs = append(docs, kindstest.Marshal(t, bson.D{{Key: "_id", Value: int32(i)}, {Key: "region", Value: fmt.Sprint(i % 3)}, {Key: "who", Value: bson.D{{Key: "id", Value: java()}}}, {Key: "ref", Value: java()}}))
+		}
+		events := s.Client.Database("shop").Collection("events")
+		s.Put(events, docs...)
+		key := bson.D{{Key: "region", Value: int32(1)}, {Key: "absent", Value: int32(1)}, {Key: "who.id", Value: int32(1)}}
+		s.Put(s.Client.Database("config").Collection("collections"), kindstest.Marshal(t, sharded("5.0", "shop.events", key)))
+		alone := 0
+		s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			if start, _ := command.Lookup("startTransaction").BooleanOK(); start && name == "update" {
+				alone++
+				if refuses {
+					f.Write = 20 // IllegalOperation
+				}
+			}
+			return f
+		}
+		dir := filepath.Join(t.TempDir(), "shop.d")
+		at := []string{"--uri", s.URI, "--retry-for", "0s"}
+		command(t, append([]string{"plan", dir, "--db", "shop"}, at...)...).want(t, failure.ExitOK)
+		if b, err := os.ReadFile(filepath.Join(dir, "plan.yaml")); err != nil || !strings.Contains(string(b), `# in the shard key {region: 1, absent: 1, "who.id": 1}`) {
+			t.Errorf("%v\n%s", err, b)
+		}
+		apply, code := append([]string{"apply", dir, "--write", "--output", "json"}, at...), failure.ExitOK
+		if refuses {
+			code = failure.ExitIncomplete
+		}
+		res := command(t, apply...).want(t, code)
+		for i, doc := range s.Documents(events) {
+			who, ref := doc.Lookup("who", "id"), doc.Lookup("ref")
+			if ref.Value[4] != 4 || (who.Value[4] == 4) == refuses {
+				t.Errorf("%d: %s", i, doc)
+			}
+		}
+		if list, err := os.ReadFile(filepath.Join(dir, "events.skipped.jsonl")); refuses && (err != nil || strings.Count(string(list), "\n") != 40 || strings.Count(string(list), "in the shard key: ") != 40) {
+			t.Errorf("%v\n%s\n%s", err, list, res.stdout)
+		}
+		if alone != 40 {
+			t.Errorf("%d transactions", alone)
+		}
+		command(t, append([]string{"undo", dir, "--write"}, at...)...).want(t, failure.ExitOK)
+		for i, doc := range s.Documents(events) {
+			if !slices.Equal(doc, docs[i]) {
+				t.Errorf("%d: %s is not restored to %s", i, doc, docs[i])
+			}
+		}
 	}
 }

@@ -135,6 +135,7 @@ func filtered(query bson.D) (v bson.RawValue, err error) {
 // planOf returns what to change in a document.
 func (r *runner) planOf(doc bson.Raw) (rule.Plan, error) {
 	p, err := r.Conversion.Plan(doc)
+	p.Sharded(doc, r.key)
 	r.Made.drop(doc.Lookup("_id"), &p)
 	return p, err
 }

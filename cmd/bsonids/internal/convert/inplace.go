@@ -89,6 +89,7 @@ type runner struct {
 	*run
 	coll    *mongo.Collection
 	and     bson.RawValue // Query as [filtered] returns it
+	key     []string      // paths of the shard key
 	orphans bool          // the server may match more documents than were addressed
 
 	// inFlight has the undo log entries of an earlier run about documents that the state does not
@@ -120,9 +121,12 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	if err != nil {
 		return r.res, err
 	}
+	if r.key, err = shardKey(ctx, coll, o.Patience); err != nil {
+		return r.res, err
+	}
 	// The pages are not smaller than usual if the batches are: some servers read the whole collection
 	// for each page.
-	p := &documents.Pages{Collection: coll, Projection: o.Conversion.Projection(), Filter: o.Query, Size: int64(max(r.Batch, batchSize))}
+	p := &documents.Pages{Collection: coll, Projection: withKey(o.Conversion.Projection(), r.key), Filter: o.Query, Size: int64(max(r.Batch, batchSize))}
 	if o.Retry != nil {
 		p.Filter, p.Projection = o.Retry.Filter(), nil
 	}
@@ -214,8 +218,10 @@ type Planned struct {
 	// logged again and not made again.
 	kept []rule.Change
 	// again is set if an earlier entry of the undo log about the document is void.
-	again  bool
-	counts *Totals // of the batch of the document; nil if nothing is counted
+	again bool
+	// keyLeft is set if the server did not change the shard key, and its values are listed.
+	keyLeft bool
+	counts  *Totals // of the batch of the document; nil if nothing is counted
 }
 
 // keep adds to p.kept the earlier changes, from an entry of the undo log, whose new values are in doc

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
@@ -68,22 +67,32 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, 
 		return nil, plans, err
 	}
 	defer cancel()
-	models := make([]mongo.WriteModel, len(plans))
+	updates := make([]rule.Plan, len(plans))
 	for i, p := range plans {
-		models[i] = p.Model(r.and)
+		updates[i] = p.Plan
 	}
 	answered := r.Latency.Start()
-	matched, refused, err := bulk.Update(ctx, r.coll, models, false)
+	matched, refused, err := send(ctx, r.coll, updates, r.and)
 	if err != nil {
 		return nil, plans, err
 	}
-	defer answered(waiting, len(models))
+	defer answered(waiting, len(plans))
 	failed := make(map[int]bool)
+	var others []Planned // without the shard key, which the server did not change
 	for _, f := range refused {
-		if !f.Moved { // a moved document is read again
-			failed[f.Index] = true
-			r.skipPlan(plans[f.Index], f.Reason)
+		switch p := plans[f.Index]; {
+		case f.Moved: // a moved document is read again
+			continue
+		case len(p.Key) > 0:
+			rest, left := p.WithoutKey("in the shard key: " + f.Reason)
+			r.leave(p.ID, left, p.counts)
+			if p.Plan, p.keyLeft = rest, true; len(rest.Changes) > 0 {
+				others = append(others, p)
+			}
+		default:
+			r.skipPlan(p, f.Reason)
 		}
+		failed[f.Index] = true
 	}
 	rest := plans
 	if len(failed) > 0 {
@@ -98,10 +107,10 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, 
 		for _, p := range rest {
 			r.count(&r.res.Totals, p.counts, p.Changes)
 		}
-		return nil, nil, nil
+		return others, nil, nil
 	}
 	again, err = r.resolve(ctx, rest)
-	return again, rest, err
+	return append(again, others...), append(slices.Clip(rest), others...), err
 }
 
 // resolve determines which of the plans were carried out when the number of matched documents does
@@ -113,7 +122,7 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 	ids := documents.IDs(plans, func(p Planned) bson.RawValue { return p.ID })
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.BatchTimeout, bulk.Timeout))
 	defer cancel()
-	docs, err := documents.ByID(ctx, r.coll, ids, nil, r.Conversion.Projection())
+	docs, err := documents.ByID(ctx, r.coll, ids, nil, withKey(r.Conversion.Projection(), r.key))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +152,10 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 			r.leave(p.ID, []rule.Left{{Document: true, Reason: err.Error()}}, p.counts)
 			continue
 		}
-		fresh := Planned{Plan: now, counts: p.counts}
+		if p.keyLeft {
+			now, _ = now.WithoutKey("")
+		}
+		fresh := Planned{Plan: now, keyLeft: p.keyLeft, counts: p.counts}
 		if r.Retry != nil { // only what is listed
 			listed := p.Paths()
 			fresh.Changes = slices.DeleteFunc(fresh.Changes, func(ch rule.Change) bool { return !listed[ch.Path] })

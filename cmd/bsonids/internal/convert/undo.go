@@ -40,6 +40,10 @@ type Undone struct {
 // match o.Query: Undo counts the new values that no pair converts and no entry names. If write
 // is not set, changes are counted and not made.
 func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options, write bool) (res Undone, err error) {
+	key, err := shardKey(ctx, coll, o.Patience)
+	if err != nil {
+		return res, err
+	}
 	there := &presence{patience: o.Patience, now: time.Now}
 	there.add(coll, o.UUID)
 	defer func() { err = there.after(ctx, err) }()
@@ -64,7 +68,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options,
 				var again []Entry
 				err := bulk.Halved(b, o.Halves, o.BatchTimeout, func(e Entry) bson.RawValue { return e.ID }, func(b []Entry) error {
 					now := whole
-					more, err := now.attempt(context.WithoutCancel(ctx), coll, b, write, &o, attempt == attempts, sent)
+					more, err := now.attempt(context.WithoutCancel(ctx), coll, key, b, write, &o, attempt == attempts, sent)
 					if err == nil {
 						whole, again = now, append(again, more...)
 					}
@@ -135,7 +139,7 @@ func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o Option
 // changed their documents first; it leaves these if giveUp is set. After an error it can be called again, with
 // the counts from before. It adds the documents that it changes to sent, and counts those that are in it
 // already as restored.
-func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entry, write bool, o *Options, giveUp bool, sent map[string]bool) (again []Entry, err error) {
+func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, key []string, b []Entry, write bool, o *Options, giveUp bool, sent map[string]bool) (again []Entry, err error) {
 	ctx, cancel, err := o.mayBegin(ctx)
 	if err != nil {
 		return nil, err
@@ -148,12 +152,13 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 	}
 	plans, err := eachIn(ctx, coll, b, func(e Entry, doc bson.Raw) (p plan) {
 		p.Plan, p.lost, p.err = e.wayBack(doc)
+		p.Sharded(doc, key)
 		return p
 	})
 	if err != nil {
 		return nil, err
 	}
-	var models []mongo.WriteModel
+	var updates []rule.Plan
 	var back []wayBack
 	for _, e := range b {
 		p, ok := plans[e.offset]
@@ -171,7 +176,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		case len(p.Changes) > 0:
 			// Some values may still be the old ones, if the entry was written and its update never
 			// sent.
-			models = append(models, p.Model(bson.RawValue{}))
+			updates = append(updates, p.Plan)
 			back = append(back, wayBack{e, p.Changes, lost})
 		default:
 			if sent[documents.Key(e.ID)] && len(lost) < len(e.Changes) {
@@ -192,7 +197,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 	for _, w := range back {
 		sent[documents.Key(w.ID)] = true
 	}
-	matched, refused, err := bulk.Update(ctx, coll, models, false)
+	matched, refused, err := send(ctx, coll, updates, bson.RawValue{})
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +211,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, b []Entr
 		}
 	}
 	// If the numbers differ, other programs changed documents first, or a router counted orphaned documents.
-	done := matched == int64(len(models)-len(failed))
+	done := matched == int64(len(updates)-len(failed))
 	for i, w := range back {
 		switch {
 		case failed[i]:

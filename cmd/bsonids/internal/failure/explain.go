@@ -41,6 +41,9 @@ func Explain(err error, uri string) *Error {
 	return &Error{Kind: Failed, Text: text, Err: err}
 }
 
+// again has the labels of errors of a server that is overloaded, or of a transaction that may succeed later.
+var again = []string{"SystemOverloadedError", "TransientTransactionError", "UnknownTransactionCommitResult"}
+
 // Transient reports whether an operation that ended with err may succeed if it is tried again: the
 // server was lost, has no primary, or is overloaded, or another operation holds a collection. An interrupt by the user is not transient.
 func Transient(err error) bool {
@@ -51,7 +54,7 @@ func Transient(err error) bool {
 		return e.Kind == Unreachable || e.Kind == Held
 	}
 	var se mongo.ServerError
-	return Means(err, Busy) || errors.As(err, &se) && se.HasErrorLabel("SystemOverloadedError")
+	return Means(err, Busy) || errors.As(err, &se) && slices.ContainsFunc(again, se.HasErrorLabel)
 }
 
 // Hide removes from text what the arguments of a command line contain of connection strings. It

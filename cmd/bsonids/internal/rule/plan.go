@@ -33,6 +33,9 @@ type Plan struct {
 	Changes []Change
 	InID    []Change // values in _id, which an update cannot change
 	Skipped []Left   // values that are left unchanged
+	// Key has the values of the whole shard key as they were read, by path, if changes are about it. A server changes it
+	// only if the query has them all, and in a transaction of the one update.
+	Key bson.D
 }
 
 // Left is a value that is left unchanged, or a document if Document is set.

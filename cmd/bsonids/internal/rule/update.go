@@ -14,7 +14,8 @@ import (
 //	{_id: {$eq: …}, "items.0.id": {$eq: <old>, $not: {$type: "array"}}, …}
 //	{$set: {"items.0.id": <new>, …}}
 //
-// The conditions of the array and, unless it is zero, must hold too.
+// The whole shard key is compared as it is, without a condition of a field in it, which a router would not take for an
+// equality. It has no arrays. The conditions of the array and, unless it is zero, must hold too.
 //
 // Both are written as BSON directly, because encoding one update per document would dominate the
 // cost of a conversion.
@@ -24,7 +25,16 @@ func (p Plan) Model(and bson.RawValue) *mongo.UpdateOneModel {
 	filter, eq := beginElement(filter, "_id")
 	filter = appendValue(filter, "$eq", p.ID)
 	filter = end(filter, eq)
+	for _, e := range p.Key {
+		var cond int
+		filter, cond = beginElement(filter, e.Key)
+		filter = appendValue(filter, "$eq", e.Value.(bson.RawValue))
+		filter = end(filter, cond)
+	}
 	for _, ch := range p.Changes {
+		if p.inKey(ch) { // whose value is above
+			continue
+		}
 		var cond, not int
 		filter, cond = beginElement(filter, ch.Path)
 		filter = appendStored(filter, "$eq", ch.Old)
@@ -55,6 +65,9 @@ func (p Plan) Model(and bson.RawValue) *mongo.UpdateOneModel {
 // Size returns the size in bytes of the filter and the update.
 func (p Plan) Size() int {
 	n := 36 + len(p.ID.Value) // without the changes
+	for _, e := range p.Key {
+		n += 16 + len(e.Key) + len(e.Value.(bson.RawValue).Value)
+	}
 	for _, ch := range p.Changes {
 		n += 42 + 2*len(ch.Path) + ch.Old.size() + ch.New.size()
 		if ch.Old == Null { // $exists
