@@ -171,7 +171,7 @@ func TestPlanOfOddNames(t *testing.T) {
 	for _, f := range reread(t, file).Collections[0].Fields {
 		decided += fmt.Sprintf("%q: %s; ", f.Path, f.Decision)
 	}
-	if decided != `"": leave; "$d": leave; "a.b": leave; "good": convert from javaLegacy; "m.n": unknown; "s.": leave; "s.$z": leave; "s.x.y": leave; ` {
+	if decided != `"$d": leave; "*": leave; "a.b": leave; "good": convert from javaLegacy; "m.n": unknown; "s.$z": leave; "s.*": leave; "s.x.y": leave; ` {
 		t.Fatal(decided)
 	}
 
