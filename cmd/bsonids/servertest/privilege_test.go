@@ -186,7 +186,7 @@ func copiedWith(t *testing.T, s *mongotest.Server, db *mongo.Database) (a *autho
 	w = privilege.Work{Database: name, InPlace: []string{"items"}, Copies: []privilege.Copy{{Old: "orders", New: "orders2", Kept: "orders_before_cutover"}}}
 	read := privilege.Work{Database: name, InPlace: []string{"items", "orders"}}
 	a.run(t, read, privilege.Plan, failure.ExitOK, "plan", dir, "--db", name).says(t, "lacks privileges for bsonids apply --write: update on "+name+".items")
-	changePlan(t, dir, convertFields("javaLegacy", ""), copiedInto("orders", "orders2"), accepted)
+	changePlan(t, dir, convertFields("javaLegacy"), copiedInto("orders", "orders2"), accepted)
 	lacks := "lacks privileges for bsonids apply --write: update on " + name + ".items; listIndexes on " + name + ".orders; find, insert, update, remove and createIndex on " + name + ".orders2"
 	if r := a.run(t, read, privilege.DryRun, failure.ExitDenied, "apply", dir).says(t, lacks, "bsonids cutover --write", "bsonids undo --write"); !strings.Contains(r.stdout, "orders2") {
 		t.Errorf("the rehearsal printed nothing: %s", r.stdout)
