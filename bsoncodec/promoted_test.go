@@ -114,10 +114,10 @@ type (
 	embedsAlone   struct{ uuidrep.StandardUUID }
 	embedsSkipped struct {
 		uuidrep.StandardUUID
-		Name  string `bson:"-"`
-		cache string
-		Log   func()
-		Mark  struct{}
+		Name string `bson:"-"`
+		_    string // not exported
+		Log  func()
+		Mark struct{}
 	}
 	ambiguous struct {
 		uuidrep.StandardUUID

@@ -99,7 +99,6 @@ func (s sealed) MarshalBSONValue() (byte, []byte, error) {
 type guarded struct {
 	mu sync.Mutex
 	u  uuid.UUID
-	at *guarded
 }
 
 func (g *guarded) MarshalBSONValue() (byte, []byte, error) {
@@ -267,8 +266,8 @@ type failingMethod struct{ u uuid.UUID }
 
 var errOfMethod = errors.New("of the method")
 
-func (failingMethod) MarshalBSONValue() (byte, []byte, error) {
-	return byte(bson.TypeBinary), append([]byte{16, 0, 0, 0, 0}, make([]byte, 16)...), errOfMethod
+func (f failingMethod) MarshalBSONValue() (byte, []byte, error) {
+	return byte(bson.TypeBinary), append([]byte{16, 0, 0, 0, 0}, f.u[:]...), errOfMethod
 }
 
 // guardedNil has a method that a nil pointer can call.

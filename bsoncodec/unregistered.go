@@ -22,8 +22,9 @@ type UnregisteredTypeError struct {
 	Type reflect.Type
 
 	// Path is where the value is in the document that was encoded, its keys and indexes with dots
-	// between them; those in the scope of code follow the key of the code. It is empty if the value is the whole document, or was not found. After decoding
-	// it is empty too: the Keys of a [bson.DecodeError], which wraps this error, tell the path.
+	// between them; those in the scope of code follow the key of the code. It is empty if the value is
+	// the whole document, or was not found. After decoding it is empty too: the Keys of a
+	// [bson.DecodeError], which wraps this error, tell the path.
 	Path string
 
 	decode         bool
