@@ -31,7 +31,7 @@ func streamAt(vr bson.ValueReader) (s stream, ok bool) {
 	if !source.IsValid() || source.Type() != shape.sourceType {
 		return s, false
 	}
-	s.buffered = (*bufio.Reader)(source.Elem().Field(shape.buffered).UnsafePointer())
+	s.buffered = (*bufio.Reader)(source.Elem().Field(shape.buffered).UnsafePointer()) // the type is that of the field
 	if s.buffered == nil {
 		return s, false
 	}

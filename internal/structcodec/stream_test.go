@@ -148,3 +148,66 @@ func TestDriverReaderShowsItsBuffer(t *testing.T) {
 		}
 	}
 }
+
+// What was decoded keeps nothing of the memory of a stream, whether that is the caller's or a buffer that is used again.
+func TestStreamsShareNoMemory(t *testing.T) {
+	type target struct {
+		S    string
+		B    []byte
+		Bin  bson.Binary
+		Raw  bson.Raw
+		RV   bson.RawValue
+		Any  any
+		D    bson.D
+		M    map[string]any
+		Re   bson.Regex
+		Hook keptBytes
+	}
+	var octets []byte
+	text := bytes.Repeat([]byte("text"), 40)
+	inner := bson.D{{Key: "key", Value: string(text)}, {Key: "b", Value: bson.Binary{Subtype: 9, Data: text}}}
+	const n = 50
+	for i := range n {
+		octets = append(octets, doc(t, bson.E{Key: "s", Value: string(text) + string(rune('a'+i))}, bson.E{Key: "b", Value: text},
+			bson.E{Key: "bin", Value: bson.Binary{Subtype: 5, Data: text}}, bson.E{Key: "raw", Value: inner}, bson.E{Key: "rv", Value: inner},
+			bson.E{Key: "any", Value: inner}, bson.E{Key: "d", Value: inner}, bson.E{Key: "m", Value: inner},
+			bson.E{Key: "re", Value: bson.Regex{Pattern: string(text), Options: "i"}}, bson.E{Key: "hook", Value: inner})...)
+	}
+	_, plans := registries(func(*bson.Registry) {})
+	for name, reader := range map[string]func([]byte) io.Reader{
+		"bytes.Reader": func(b []byte) io.Reader { return bytes.NewReader(b) },
+		"bytes.Buffer": func(b []byte) io.Reader { return bytes.NewBuffer(b) },
+		"io.Reader":    func(b []byte) io.Reader { return struct{ io.Reader }{bytes.NewReader(b)} },
+	} {
+		memory := bytes.Clone(octets)
+		dec := streamDecoder(plans, reader(memory))
+		var got, want [n]target
+		for i := range got {
+			if err := dec.Decode(&got[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range memory {
+			memory[i] = 0xff
+		}
+		rest := octets
+		for i := range want {
+			size := binary.LittleEndian.Uint32(rest)
+			if err := bsoncodec.Unmarshal(plans, rest[:size], &want[i]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[size:]
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: what was decoded has changed", name)
+		}
+	}
+}
+
+// keptBytes keeps what its hook is given.
+type keptBytes []byte
+
+func (k *keptBytes) UnmarshalBSONValue(_ byte, data []byte) error {
+	*k = data
+	return nil
+}

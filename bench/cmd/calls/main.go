@@ -31,6 +31,7 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 15, "how many times each call is measured")
+	limit := flag.Duration("for", 10*time.Minute, "begin no round that would end after this time")
 	only := flag.String("only", "", "a regular expression that the row and the column, such as InsertOne, order/floor, must match")
 	uri := flag.String("uri", "", "insert and read orders on the server that has this connection string")
 	documents := flag.Int("documents", 100_000, "the number of orders, with -uri")
@@ -45,7 +46,7 @@ func main() {
 	}
 	stop, err := startProfiles(*cpu, *allocations)
 	exit(err)
-	err = run(*rounds, *only, *uri, *documents, *procs)
+	err = run(*rounds, *limit, *only, *uri, *documents, *procs)
 	stop()
 	exit(err)
 }
@@ -58,7 +59,7 @@ func exit(err error) {
 	}
 }
 
-func run(rounds int, only, uri string, documents, procs int) error {
+func run(rounds int, limit time.Duration, only, uri string, documents, procs int) error {
 	match, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -80,7 +81,12 @@ func run(rounds int, only, uri string, documents, procs int) error {
 	defer disconnect()
 	calls = slices.DeleteFunc(calls, func(c bench.Call) bool { return !match.MatchString(c.Row + "/" + c.Column) })
 	figures := make([][]figure, len(calls))
+	start := time.Now()
 	for round := range rounds {
+		if passed := time.Since(start); round > 0 && passed+passed/time.Duration(round) > limit {
+			fmt.Fprintf(os.Stderr, "the time is over: the figures are of %d rounds\n", round)
+			break
+		}
 		fmt.Fprintf(os.Stderr, "round %d of %d, %s\n", round+1, rounds, time.Now().Format(time.TimeOnly))
 		for i := range calls {
 			if round%2 == 1 && uri == "" { // on a server, a read needs what was inserted
