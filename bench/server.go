@@ -78,13 +78,14 @@ func (c *serverConn) answer() error {
 	}
 	c.out = append(c.out[:0], 0, 0, 0, 0, 0, 0, 0, 0)
 	c.out = append(c.out, header[4:8]...) // responseTo
-	switch op := wiremessage.OpCode(binary.LittleEndian.Uint32(header[12:])); op {
-	case wiremessage.OpQuery:
-		c.out = binary.LittleEndian.AppendUint32(c.out, uint32(wiremessage.OpReply))
+	const opReply, opQuery, opMsg = 1, 2004, 2013
+	switch op := binary.LittleEndian.Uint32(header[12:]); op {
+	case opQuery:
+		c.out = binary.LittleEndian.AppendUint32(c.out, opReply)
 		c.out = append(append(c.out, make([]byte, 16)...), 1, 0, 0, 0) // flags, cursor, start; one document
 		c.out = append(c.out, hello...)
-	case wiremessage.OpMsg:
-		c.out = binary.LittleEndian.AppendUint32(c.out, uint32(op))
+	case opMsg:
+		c.out = binary.LittleEndian.AppendUint32(c.out, op)
 		c.out = append(c.out, 0, 0, 0, 0, 0) // flags, the kind of the section
 		reply, err := c.replyTo(body)
 		if err != nil {
@@ -92,7 +93,7 @@ func (c *serverConn) answer() error {
 		}
 		c.out = append(c.out, reply...)
 	default:
-		return fmt.Errorf("bench: a message of the kind %v", op)
+		return fmt.Errorf("bench: a message of the kind %d", op)
 	}
 	binary.LittleEndian.PutUint32(c.out, uint32(len(c.out)))
 	_, err := c.Write(c.out)
