@@ -19,7 +19,7 @@ func main() {
 	testing.Init()
 	rounds := flag.Int("rounds", 10, "how many times each case is measured")
 	only := flag.String("only", "", "a regular expression that Work/impl=Impl must match")
-	cpu := flag.Bool("cpu", false, "print the processor time, for a machine that others use too; needs a -test.benchtime such as 2000x")
+	cpu := flag.Bool("cpu", false, "print the processor time, for a machine that others use too; needs a -test.benchtime such as 20000x, so that the collection before each benchmark counts little")
 	list := flag.Bool("list", false, "print the names of the cases and stop")
 	flag.Parse()
 
