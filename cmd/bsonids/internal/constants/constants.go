@@ -4,6 +4,7 @@ package constants
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -56,9 +57,10 @@ type Constant struct {
 // Definitions are those of a database.
 type Definitions []Definition
 
-// Replace returns a definition in which each constant is what by returns, or itself if that is nil.
+// Replace returns a definition in which each constant is what by returns, or itself if that is nil. The bounds of a binary
+// subtype that a validator refuses are no constants.
 func (all Definitions) Replace(d Definition, by func(Constant) *bson.RawValue) bson.RawValue {
-	w := &walker{all: all, by: by}
+	w := &walker{all: all, by: by, validator: d.Of == Validator}
 	var out any
 	switch d.Of {
 	case View:
@@ -85,8 +87,35 @@ func Without(filter bson.RawValue) bson.RawValue {
 
 // walker walks through definitions.
 type walker struct {
-	all Definitions
-	by  func(Constant) *bson.RawValue
+	all       Definitions
+	by        func(Constant) *bson.RawValue
+	validator bool
+	negated   bool // the documents that match are those that the validator refuses
+}
+
+// not calls do with what matches negated.
+func (w *walker) not(do func() any) any {
+	w.negated = !w.negated
+	defer func() { w.negated = !w.negated }()
+	return do()
+}
+
+// refuses reports whether a condition is one of the two by which a validator refuses the UUIDs of a subtype: values from the
+// first one on, or up to the last one. With the bounds of another subtype, it would refuse what it is there for.
+func (w *walker) refuses(operator string, v bson.RawValue) bool {
+	if !w.validator || !w.negated || v.Type != bson.TypeBinary {
+		return false
+	}
+	bound := byte(0)
+	switch operator {
+	case "$gt", "$gte":
+	case "$lt", "$lte":
+		bound = 0xff
+	default:
+		return false
+	}
+	_, data := v.Binary()
+	return !slices.ContainsFunc(data, func(b byte) bool { return b != bound })
 }
 
 // field is the field that a value is compared with.

@@ -88,6 +88,36 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+// A validator that refuses the UUIDs of a subtype by their bounds, as docs/guarding.md has it, goes on doing so. One that asks for
+// the subtype, or that has other UUIDs, has constants, and so has everything else that selects by bounds.
+func TestReplaceBounds(t *testing.T) {
+	const (
+		first = `{"$binary":{"base64":"AAAAAAAAAAAAAAAAAAAAAA==","subType":"03"}}`
+		last  = `{"$binary":{"base64":"/////////////////////w==","subType":"03"}}`
+	)
+	for _, tt := range []struct {
+		of   Of
+		is   string
+		want int
+	}{
+		{Validator, `{"$nor": [{"u": {"$gte": FIRST, "$lte": LAST, "$not": {"$type": "array"}}}, {"u": {"$elemMatch": {"$gte": FIRST, "$lte": LAST}}}]}`, 0},
+		{Validator, `{"$and": [{"owner": UUID}, {"$nor": [{"items": {"$elemMatch": {"u": {"$gte": FIRST, "$lte": LAST}}}}]}]}`, 1},
+		{Validator, `{"u": {"$not": {"$gte": FIRST, "$lte": LAST}}}`, 0},
+		{Validator, `{"u": {"$gte": FIRST, "$lte": LAST}}`, 2},
+		{Validator, `{"$nor": [{"u": {"$not": {"$gte": FIRST, "$lte": LAST}}}, {"u": {"$gt": FIRST}}, {"u": {"$lt": FIRST, "$gt": LAST}}]}`, 4},
+		{Validator, `{"$nor": [{"u": FIRST}, {"u": {"$in": [LAST]}}, {"u": {"$gte": UUID}}]}`, 3},
+		{Index, `{"u": {"$gte": FIRST, "$lte": LAST}}`, 2},
+		{View, `[{"$match": {"$nor": [{"u": {"$gte": FIRST, "$lte": LAST}}]}}]`, 2},
+	} {
+		n := 0
+		is := strings.NewReplacer("FIRST", first, "LAST", last).Replace(tt.is)
+		(Definitions{}).Replace(Definition{Of: tt.of, Name: "c", On: "c", Is: parse(t, is)}, func(Constant) *bson.RawValue { n++; return nil })
+		if n != tt.want {
+			t.Errorf("%s %s: got %d, want %d", tt.of, tt.is, n, tt.want)
+		}
+	}
+}
+
 // What is not a definition stays as it is: damaged pipelines and queries, and values of other types.
 func TestReplaceOdd(t *testing.T) {
 	for _, s := range []string{`[1, null, {"$match": 5}, {"$lookup": 3}, {"$facet": []}, {"$geoNear": 1}, {"$project": 1}]`, `{"$and": 5, "$jsonSchema": [5], "$expr": 7, "a": {"$all": 3, "$elemMatch": 9}}`, `5`, `{}`, `[]`, `{"$jsonSchema": {"properties": 5, "patternProperties": 6}}`} {

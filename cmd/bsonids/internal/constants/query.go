@@ -13,8 +13,10 @@ func (w *walker) query(v bson.RawValue, f field) any {
 	}
 	return w.fields(v, func(key string, v bson.RawValue) any {
 		switch {
-		case key == "$and" || key == "$or" || key == "$nor":
+		case key == "$and" || key == "$or":
 			return w.each(v, func(v bson.RawValue) any { return w.query(v, f) })
+		case key == "$nor":
+			return w.not(func() any { return w.each(v, func(v bson.RawValue) any { return w.query(v, f) }) })
 		case key == "$expr":
 			return w.expression(v, f, f.unknown())
 		case key == "$jsonSchema":
@@ -41,12 +43,16 @@ func (w *walker) condition(v bson.RawValue, f field) any {
 	}
 	return w.fields(v, func(key string, v bson.RawValue) any {
 		switch {
-		case key == "$not" || key == "$elemMatch" && operators(v) && !logical(v):
+		case key == "$not":
+			return w.not(func() any { return w.condition(v, f) })
+		case key == "$elemMatch" && operators(v) && !logical(v):
 			return w.condition(v, f)
 		case key == "$elemMatch":
 			return w.query(v, f)
 		case key == "$all":
 			return w.each(v, func(v bson.RawValue) any { return w.condition(v, f) })
+		case w.refuses(key, v):
+			return v
 		}
 		return w.value(v, f)
 	})

@@ -29,7 +29,7 @@ func Build(s *survey.Survey, of *Dump) *Plan {
 		b.copies(p)
 		b.references(p) // decisions may be other ones now
 		b.sharded(p)
-		b.define(p)
+		p.Definitions = p.define(s.Definitions)
 	}
 	order(p)
 	b.describe(p)

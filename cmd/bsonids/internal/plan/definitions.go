@@ -191,9 +191,9 @@ func (p *Plan) commands(d constants.Definition, is bson.RawValue) []string {
 	return []string{run(bson.D{{Key: "collMod", Value: name}, {Key: "validator", Value: is}})}
 }
 
-// define adds the definitions of the database to the plan.
-func (b *builder) define(p *Plan) {
-	for _, r := range p.Rewrite(b.survey.Definitions) {
+// define returns the entries of those of the definitions that have UUIDs that the plan converts.
+func (p *Plan) define(all constants.Definitions) (entries []Definition) {
+	for _, r := range p.Rewrite(all) {
 		d := Definition{Of: r.Of, Is: r.Is}
 		d.Comment = append(d.Comment, r.Of+", to be changed "+r.When+":")
 		for _, c := range r.Becomes {
@@ -204,8 +204,9 @@ func (b *builder) define(p *Plan) {
 				d.Comment = append(d.Comment, "  "+command)
 			}
 		}
-		p.Definitions = append(p.Definitions, d)
+		entries = append(entries, d)
 	}
+	return entries
 }
 
 // Unaccepted returns the names of those of the definitions that the plan does not accept as they are.

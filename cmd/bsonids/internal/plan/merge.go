@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/constants"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
@@ -24,7 +25,7 @@ func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, 
 	if s.Sealed() && !s.Restored {
 		begun, _ = s.begun()
 	}
-	p, text, notes, err = update(text, func() *Plan { return Build(sv, nil) }, begun, adds)
+	p, text, notes, err = update(text, func() *Plan { return Build(sv, nil) }, sv.Definitions, begun, adds)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -32,14 +33,16 @@ func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, 
 	return p, notes, files.Replace(filepath.Join(s.dir, name), withHead(text, p.Comment))
 }
 
-// update returns a plan, and its text, brought up to date by one that is made anew.
-func update(text []byte, made func() *Plan, begun []Step, adds []string) (p *Plan, is []byte, notes []string, err error) {
+// update returns a plan, and its text, brought up to date by one that is made anew, and by the definitions of the database.
+func update(text []byte, made func() *Plan, all constants.Definitions, begun []Step, adds []string) (p *Plan, is []byte, notes []string, err error) {
 	if p, err = Parse(text); err != nil {
 		return nil, nil, nil, err
 	}
 	m := &merger{comparison: comparison{plan: p, decided: begun}, fresh: made(), adds: adds}
 	m.merge()
 	p.Made, p.Only = m.fresh.Made, m.fresh.Only
+	m.define(all)
+	slices.Sort(m.notes)
 	is, err = rewrite(text, p)
 	return p, is, m.notes, err
 }
@@ -85,19 +88,25 @@ func (m *merger) merge() {
 			collections = append(collections, *c)
 		}
 	}
+	m.plan.References, m.plan.Collections = references, collections
+}
+
+// define brings the definitions up to date by the decisions of the plan, which may be other ones than the survey suggests.
+func (m *merger) define(all constants.Definitions) {
 	var definitions []Definition
-	for d, now := range pairs(m.plan.Definitions, m.fresh.Definitions, func(d Definition) [2]string { return [2]string{d.Of, d.Is} }) {
+	for d, now := range pairs(m.plan.Definitions, m.plan.define(all), func(d Definition) [2]string { return [2]string{d.Of, d.Is} }) {
 		switch {
 		case d == nil:
 			m.note("the %s has UUIDs that are converted", now.Of)
 			d = now
-		case now == nil && !d.Accepted:
-			m.note("the %s is another one now, or is gone", d.Of)
+		case now != nil:
+			d.Comment = now.Comment
+		case !d.Accepted:
+			m.note("the %s has no UUIDs any more that are converted: remove its entry from the plan", d.Of)
 		}
 		definitions = append(definitions, *d)
 	}
-	m.plan.References, m.plan.Collections, m.plan.Definitions = references, collections, definitions
-	slices.Sort(m.notes)
+	m.plan.Definitions = definitions
 }
 
 // collection returns what becomes of a collection of the plan as the survey has it now, or nil. One of both may be

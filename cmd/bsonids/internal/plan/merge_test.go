@@ -87,7 +87,7 @@ func TestUpdate(t *testing.T) {
 		p, fresh := planOf(t, tt.plan), planOf(t, tt.fresh)
 		fresh.Made = time.Unix(1e9, 0).UTC()
 		text := p.Text()
-		updated, out, notes, err := update(text, func() *Plan { return planOf(t, tt.fresh) }, p.Steps()[:tt.begun], tt.adds)
+		updated, out, notes, err := update(text, func() *Plan { return planOf(t, tt.fresh) }, nil, p.Steps()[:tt.begun], tt.adds)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
@@ -106,7 +106,7 @@ func TestUpdate(t *testing.T) {
 			}
 		}
 		// Once more changes nothing.
-		if _, again, _, err := update(out, func() *Plan { return planOf(t, tt.fresh) }, p.Steps()[:tt.begun], nil); err != nil || string(again) != string(out) {
+		if _, again, _, err := update(out, func() *Plan { return planOf(t, tt.fresh) }, nil, p.Steps()[:tt.begun], nil); err != nil || string(again) != string(out) {
 			t.Errorf("%s: %v\n%s", tt.name, err, again)
 		}
 	}
@@ -125,7 +125,7 @@ func TestUpdateLayout(t *testing.T) {
 		text = strings.Replace(text, r[0], r[1], 1)
 	}
 	fresh := func() *Plan { return planOf(t, shopSince) }
-	_, got, _, err := update([]byte(text), fresh, nil, nil)
+	_, got, _, err := update([]byte(text), fresh, nil, nil, nil)
 	if err != nil || !strings.Contains(string(got), "# new: the survey suggests: convert from javaLegacy") {
 		t.Fatalf("%v\n%s", err, got)
 	}
@@ -141,7 +141,7 @@ func TestUpdateLayout(t *testing.T) {
 	flow := `{"schemaVersion": 1, "database": "shop", "made": 1970-01-01T00:00:00Z, "collections": [{"name": "orders", "uuid": "01", "fields": []}]}`
 	for _, text := range []string{empty, strings.Replace(empty, "references: []\n", "", 1), flow, strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(text, "\n      ", "\n        "),
 		strings.ReplaceAll(text, "\n  ", "\n "), strings.Replace(text, "    fields:\n", "    fields: # all\n\n", 1)} {
-		_, b, _, err := update([]byte(text), fresh, nil, nil)
+		_, b, _, err := update([]byte(text), fresh, nil, nil, nil)
 		if err != nil {
 			if !errors.Is(err, ErrLayout) || strings.HasPrefix(text, empty[:40]) {
 				t.Errorf("%v\n%s", err, text)

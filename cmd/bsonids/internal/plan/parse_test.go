@@ -190,7 +190,7 @@ func TestSpelling(t *testing.T) {
 		if err != nil || edited == text || q.Digest() != p.Digest() || len(Changes(p, q)) > 0 {
 			t.Errorf("%s: %v", edited, err)
 		}
-		_, got, notes, err := update([]byte(edited), func() *Plan { return p }, nil, nil)
+		_, got, notes, err := update([]byte(edited), func() *Plan { return p }, nil, nil, nil)
 		if err != nil || string(got) != edited || len(notes) > 0 {
 			t.Errorf("%s, %q, %v", got, notes, err)
 		}
