@@ -1,4 +1,4 @@
-// Command bsonids shows what UUIDs a MongoDB deployment holds, and converts them from one representation to another.
+// Command bsonids shows what UUIDs a MongoDB deployment holds, and converts them to standard, binary subtype 4.
 package main
 
 import (

@@ -83,8 +83,8 @@ func newRootCommand(c *console) *cobra.Command {
 		Use:   "bsonids",
 		Short: "Show which UUIDs a MongoDB deployment stores, and convert them",
 		Long: `bsonids shows which UUIDs the collections of a MongoDB deployment store, with
-their binary subtype and their byte order, and converts them from
-one representation to another without losing any.
+their binary subtype and their byte order, and converts them to standard, binary
+subtype 4, without losing any.
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done, but documents were skipped,
 a proof found differences, or scan --fail-on found a

@@ -57,8 +57,7 @@ apply --out converts the dump. A BSON file in a pipe needs --db and --collection
 If the record in the database, bsonids.migrations, was dropped or replaced by an older
 copy, --restore-record writes to it what the directory DIR knows. If the directory of a
 migration was lost, --abandon ID gives the migration up, whose id bsonids status --db
-prints: the plan of a new directory then leaves the fields of which it has converted
-some values within one subtype, because only its files told which.`,
+prints: the plan of a new directory then converts what is left.`,
 		Example: `  bsonids plan shop.d --db shop
   bsonids apply shop.d
   bsonids plan orders.d --db shop --collection orders --collection invoices

@@ -1,4 +1,4 @@
-// Package convert changes UUIDs in a collection from one representation to another. A conversion
+// Package convert changes UUIDs in a collection to another representation. A conversion
 // can be stopped at any moment and never overwrites what another program wrote.
 package convert
 

@@ -36,7 +36,7 @@ type Undone struct {
 // Undo restores the old values in the undo log. It restores a value if the converted value is still
 // at its path, or at another position of the same array, whatever the other values of the document
 // are. Undo can be stopped at any moment and run again. The error is a [*LostError] if the collection was
-// dropped, renamed or replaced meanwhile. o.Conversion is the one that is undone, of the documents of o.Part that
+// dropped, renamed or replaced meanwhile. o.Conversion is the one that is undone, of the documents that
 // match o.Query: Undo counts the new values that no pair converts and no entry names. If write
 // is not set, changes are counted and not made.
 func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options, write bool) (res Undone, err error) {

@@ -22,7 +22,6 @@ type Kind struct {
 	Subtype byte
 	Form    Form
 	Order   uuidrep.Representation // has the byte order of the values
-	Target  bool                   // values may be converted to the kind
 	note    string                 // what a list of names says about the kind
 	// Calls has the functions of shells that write such a value of a UUID. The first one is that
 	// of mongosh and Compass, others are those of uuidhelpers.js and of graphical clients.
@@ -40,15 +39,15 @@ const (
 )
 
 var table = []Kind{
-	{Name: Standard, stored: Subtype4, Subtype: bson.TypeBinaryUUID, Order: uuidrep.Standard, Target: true, Calls: "UUID GUID"},
-	{Name: "csharpLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.CSharpLegacy, Target: true,
+	{Name: Standard, stored: Subtype4, Subtype: bson.TypeBinaryUUID, Order: uuidrep.Standard, Calls: "UUID GUID"},
+	{Name: "csharpLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.CSharpLegacy,
 		Calls: "LegacyCSharpUUID CSUUID CSGUID NUUID", Default: "C# until 2.x"},
-	{Name: "javaLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.JavaLegacy, Target: true,
+	{Name: "javaLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.JavaLegacy,
 		Calls: "LegacyJavaUUID JUUID JGUID", Default: "Java until 3.x"},
-	{Name: "pythonLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.PythonLegacy, Target: true,
+	{Name: "pythonLegacy", stored: Subtype3, Subtype: bson.TypeBinaryUUIDOld, Order: uuidrep.PythonLegacy,
 		Calls: "LegacyPythonUUID PYUUID PYGUID", Default: "PyMongo until 3.x"},
 	{Name: Generic, stored: Subtype0, Subtype: bson.TypeBinaryGeneric, Order: uuidrep.Standard, note: "subtype 0, network order"},
-	{Name: OfText, stored: OfText, Subtype: 127, Form: Text, Order: uuidrep.Standard, Target: true},
+	{Name: OfText, stored: OfText, Subtype: 127, Form: Text, Order: uuidrep.Standard},
 	{Name: GoStruct, stored: GoStruct, Subtype: 126, Form: Struct, Order: uuidrep.Standard, note: "{uuid: …, valid: …}"},
 }
 
@@ -69,37 +68,26 @@ func Names(kinds []Kind) []string {
 	return names
 }
 
-// List returns the names of the kinds for a reader: a, b, or c.
-func List(kinds []Kind) string {
-	names := Names(kinds)
-	for i, k := range kinds {
+// Parse returns the kind with the name s. The case of s is ignored.
+func Parse(s string) (Kind, error) {
+	for _, k := range table {
+		if strings.EqualFold(s, k.Name) {
+			return k, nil
+		}
+	}
+	return Kind{}, fmt.Errorf("invalid representation %q: must be %s", s, list())
+}
+
+// list returns the names of the kinds for a reader: a, b, or c.
+func list() string {
+	names := Names(table)
+	for i, k := range table {
 		if k.note != "" {
 			names[i] += " (" + k.note + ")"
 		}
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + ", or " + names[last]
-}
-
-// Parse returns the kind with the name s. The case of s is ignored.
-func Parse(s string) (Kind, error) { return parse(s, All()) }
-
-// ParseBinary is like Parse, for a kind that is binary.
-func ParseBinary(s string) (Kind, error) { return parse(s, Where(Kind.IsBinary)) }
-
-func parse(s string, of []Kind) (Kind, error) {
-	for _, k := range of {
-		if strings.EqualFold(s, k.Name) {
-			return k, nil
-		}
-	}
-	return Kind{}, fmt.Errorf("invalid representation %q: must be %s", s, List(of))
-}
-
-// FormOf returns the form that has the number in the place of its subtype, or Binary.
-func FormOf(subtype byte) Form {
-	k, _ := bySubtype(subtype)
-	return k.Form
 }
 
 // bySubtype returns the first kind of the subtype, or with the number in its place.

@@ -1,6 +1,6 @@
 // Package rule says of each value of a document whether a conversion changes it, to what, or why it is
-// left. It knows no server and no files: a conversion in place, of a copy or of a dump, its undo, its
-// proof and its guard all ask this package.
+// left. It knows no server and no files: a conversion in place, of a copy or of a dump, its undo, and its
+// proof all ask this package.
 package rule
 
 import (
@@ -38,9 +38,9 @@ var (
 // empty. The error is [ErrSameKind], [ErrToGeneric] or [ErrToStruct].
 func NewConversion(from, to kinds.Kind, fields []walk.Pattern) (Conversion, error) {
 	switch {
-	case !to.Target && to.IsBinary():
+	case to.Name == kinds.Generic:
 		return nil, ErrToGeneric
-	case !to.Target:
+	case to.Name == kinds.GoStruct:
 		return nil, ErrToStruct
 	case from.Name == to.Name:
 		return nil, ErrSameKind

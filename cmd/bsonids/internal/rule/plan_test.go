@@ -98,8 +98,8 @@ func TestNewConversionRefuses(t *testing.T) {
 		{"standard", "standard"}, {"javaLegacy", "generic"}, {"unspecified", "standard"}, {"", "standard"},
 		{"java", "standard"}, {"javaLegacy", ""}, {"JAVALEGACY", "javaLegacy"},
 	} {
-		from, err1 := kinds.ParseBinary(tt[0])
-		to, err2 := kinds.ParseBinary(tt[1])
+		from, err1 := kinds.Parse(tt[0])
+		to, err2 := kinds.Parse(tt[1])
 		if c, err := NewConversion(from, to, nil); errors.Join(err1, err2, err) == nil {
 			t.Errorf("%q: got %+v", tt, c)
 		}
