@@ -56,36 +56,37 @@ func Check(command bson.Raw, sequences ...string) *Refusal {
 	return nil
 }
 
-// generic are the fields that a client may send with every command, as in src/mongo/idl/generic_argument.idl.
-var generic = strings.Fields(`apiDeprecationErrors apiStrict apiVersion autocommit comment lsid maxTimeMS readConcern startTransaction
+// generic are the fields that a client may send with every command, as in src/mongo/idl/generic_argument.idl, with rawData of
+// MongoDB 8.2.
+var generic = strings.Fields(`apiDeprecationErrors apiStrict apiVersion autocommit comment lsid maxTimeMS rawData readConcern startTransaction
 	txnNumber writeConcern $clusterTime $db $queryOptions $readPreference`)
 
 // commands has the fields of commands, as in the .idl files of MongoDB 8.0, without those that only servers send to each other.
 var commands = map[string][]string{
 	"abortTransaction":  strings.Fields("recoveryToken"),
-	"aggregate":         strings.Fields("allowDiskUse bypassDocumentValidation collation cursor explain hint let pipeline"),
+	"aggregate":         strings.Fields("allowDiskUse bypassDocumentValidation collation cursor encryptionInformation explain hint let pipeline"),
 	"collMod":           strings.Fields("cappedMax cappedSize changeStreamPreAndPostImages dryRun expireAfterSeconds index pipeline timeseries validationAction validationLevel validator viewOn"),
 	"commitTransaction": strings.Fields("recoveryToken"),
-	"count":             strings.Fields("collation fields hint limit query skip"),
+	"count":             strings.Fields("collation encryptionInformation fields hint limit query skip"),
 	"create": strings.Fields(`autoIndexId capped changeStreamPreAndPostImages clusteredIndex collation encryptedFields expireAfterSeconds
 		flags idIndex indexOptionDefaults max pipeline size storageEngine temp timeseries validationAction validationLevel validator viewOn`),
 	"createIndexes": strings.Fields("commitQuorum ignoreUnknownIndexOptions indexes"),
-	"delete":        strings.Fields("deletes let ordered stmtId stmtIds"),
+	"delete":        strings.Fields("deletes encryptionInformation let ordered stmtId stmtIds"),
 	"distinct":      strings.Fields("collation hint key query"),
 	"drop":          nil,
 	"dropIndexes":   strings.Fields("index"),
 	"endSessions":   nil,
-	"find": strings.Fields(`allowDiskUse allowPartialResults awaitData batchSize collation filter hint let limit max min
+	"find": strings.Fields(`allowDiskUse allowPartialResults awaitData batchSize collation encryptionInformation filter hint let limit max min
 		noCursorTimeout oplogReplay projection returnKey showRecordId singleBatch skip sort tailable`),
-	"findAndModify":    strings.Fields("arrayFilters bypassDocumentValidation collation fields hint let new query remove sort stmtId update upsert"),
+	"findAndModify":    strings.Fields("arrayFilters bypassDocumentValidation bypassEmptyTsReplacement collation encryptionInformation fields hint let new query remove sort stmtId update upsert"),
 	"getMore":          strings.Fields("batchSize collection"),
-	"insert":           strings.Fields("bypassDocumentValidation bypassEmptyTsReplacement documents ordered stmtId stmtIds"),
+	"insert":           strings.Fields("bypassDocumentValidation bypassEmptyTsReplacement documents encryptionInformation ordered stmtId stmtIds"),
 	"killCursors":      strings.Fields("cursors"),
 	"listCollections":  strings.Fields("authorizedCollections cursor filter nameOnly"),
 	"listDatabases":    strings.Fields("authorizedDatabases filter nameOnly"),
 	"listIndexes":      strings.Fields("cursor"),
 	"renameCollection": strings.Fields("dropTarget stayTemp to"),
-	"update":           strings.Fields("bypassDocumentValidation bypassEmptyTsReplacement let ordered stmtId stmtIds updates"),
+	"update":           strings.Fields("bypassDocumentValidation bypassEmptyTsReplacement encryptionInformation let ordered stmtId stmtIds updates"),
 }
 
 // Message returns the answer with which MongoDB refuses the message of a client, header included, or nil. An

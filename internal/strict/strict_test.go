@@ -27,6 +27,10 @@ func TestCheck(t *testing.T) {
 		{bson.D{{Key: "insert", Value: "c"}}, []string{"updates"}, 40415, "BSON field 'insert.updates' is an unknown field."},
 		{bson.D{{Key: "drop", Value: "c"}, {Key: "writeConcern", Value: bson.D{}}, {Key: "$db", Value: "d"}}, nil, 0, ""},
 		{bson.D{{Key: "update", Value: "c"}, {Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: 1}, {Key: "q", Value: 1}}}}}, nil, 0, ""}, // at the top level only
+		// The driver sends these with what its users ask for.
+		{bson.D{{Key: "findAndModify", Value: "c"}, {Key: "bypassEmptyTsReplacement", Value: true}, {Key: "rawData", Value: true}}, nil, 0, ""},
+		{bson.D{{Key: "insert", Value: "c"}, {Key: "encryptionInformation", Value: bson.D{}}}, []string{"documents"}, 0, ""},
+		{bson.D{{Key: "dropIndexes", Value: "c"}, {Key: "index", Value: "i"}, {Key: "rawData", Value: true}}, nil, 0, ""},
 		{bson.D{}, nil, 0, ""},
 	} {
 		command, err := bson.Marshal(tt.command)
