@@ -290,7 +290,7 @@ func TestCutoverKilledBeforeFence(t *testing.T) {
 			}
 			c.wantSettings(settings, "a", "b", "a_new", "b_new")
 			c.put("a", cutDoc(800, 1)) // a collection that was compared
-			command(t, c.s, "apply", c.planFrom("csharpLegacy", "a", "a_again", "javaLegacy"), "--write").want(t, failure.ExitUsage).says(t, "is compared by a cutover of a, b")
+			command(t, c.s, "apply", c.planFrom("a", "a_again", "javaLegacy"), "--write").want(t, failure.ExitUsage).says(t, "is compared by a cutover of a, b")
 			want := converted(t, c.docs("a"))
 			switch then {
 			case "continued":

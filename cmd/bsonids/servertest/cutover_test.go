@@ -71,12 +71,12 @@ func (c *cut) copy(name string) {
 // are converted from a kind.
 func (c *cut) copyFrom(name, into, from string, fields ...string) {
 	c.Helper()
-	dir := c.planFrom("standard", name, into, from, fields...)
+	dir := c.planFrom(name, into, from, fields...)
 	command(c, c.s, "apply", dir, "--write").want(c, failure.ExitOK)
 }
 
-// planFrom makes the plan of such a copy, to the kind with the name, and returns its directory.
-func (c *cut) planFrom(to, name, into, from string, fields ...string) (dir string) {
+// planFrom makes the plan of such a copy, and returns its directory.
+func (c *cut) planFrom(name, into, from string, fields ...string) (dir string) {
 	c.Helper()
 	dir = filepath.Dir(planned(c, c.s.(*mongotest.Server), "--collection", name))
 	changePlan(c, dir, convertFields(from, fields...), accepted, copiedInto(name, into))

@@ -150,7 +150,7 @@ func appliedSteps(t *testing.T, s target, code int, args ...string) []report.App
 // likeServer converts collections on a server and as a dump, by plans that decide changes in the same way. The plans
 // have the same fields, evidence, decisions and references. Both conversions have the same counts, exit codes and
 // values, and list the same. With into, the only collection of the server is copied.
-func likeServer(t *testing.T, s *mongotest.Server, db *mongo.Database, collections map[string][]any, to, into string, decide func(*plan.Plan)) {
+func likeServer(t *testing.T, s *mongotest.Server, db *mongo.Database, collections map[string][]any, into string, decide func(*plan.Plan)) {
 	t.Helper()
 	var written []dumptest.Collection
 	for name, docs := range collections {
@@ -218,19 +218,17 @@ func likeServer(t *testing.T, s *mongotest.Server, db *mongo.Database, collectio
 
 // An awkward collection is converted as a dump as it is into a copy.
 func TestDumpLikeCopy(t *testing.T) {
-	for _, to := range []string{"javaLegacy", "standard"} {
-		s, db := started(t)
-		likeServer(t, s, db, map[string][]any{"c": awkward(t, db)}, to, "copied", func(p *plan.Plan) {
-			p.Collections = slices.DeleteFunc(p.Collections, func(c plan.Collection) bool { return c.Name != "c" })
-			p.Collections[0].Into, p.References = "", nil
-			eachField(p, func(f *plan.Field) {
-				f.Decision = plan.Leave
-				if e, ok := f.In("csharpLegacy"); ok && f.Stored == kinds.Subtype3 && e.By != decide.None && !strings.HasPrefix(f.Path, "in.") {
-					f.Decision = plan.Convert("csharpLegacy")
-				}
-			})
+	s, db := started(t)
+	likeServer(t, s, db, map[string][]any{"c": awkward(t, db)}, "copied", func(p *plan.Plan) {
+		p.Collections = slices.DeleteFunc(p.Collections, func(c plan.Collection) bool { return c.Name != "c" })
+		p.Collections[0].Into, p.References = "", nil
+		eachField(p, func(f *plan.Field) {
+			f.Decision = plan.Leave
+			if e, ok := f.In("csharpLegacy"); ok && f.Stored == kinds.Subtype3 && e.By != decide.None && !strings.HasPrefix(f.Path, "in.") {
+				f.Decision = plan.Convert("csharpLegacy")
+			}
 		})
-	}
+	})
 }
 
 // Collections that refer to each other are converted as a dump as they are in place.
@@ -247,7 +245,7 @@ func TestDumpLikeServer(t *testing.T) {
 			{Key: "items", Value: bson.A{bson.D{{Key: "c", Value: in(v4(i+100), uuidrep.CSharpLegacy)}}, nil, ""}}, {Key: "left", Value: bson.Binary{Subtype: 0, Data: []byte("0123456789abcdef")}}})
 	}
 	s, db := started(t)
-	likeServer(t, s, db, collections, "standard", "", func(p *plan.Plan) {
+	likeServer(t, s, db, collections, "", func(p *plan.Plan) {
 		eachField(p, func(f *plan.Field) {
 			if f.Decision == plan.Unknown {
 				f.Decision = plan.Leave // as a person does

@@ -19,15 +19,14 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// setDecision changes the decision about a field of subtype 3, which the plan has once. With "trust: true", the field is
-// trusted, too.
-func setDecision(t testing.TB, file, field, decision string, lines ...string) {
+// setDecision changes the decision about a field of subtype 3, which the plan has once.
+func setDecision(t testing.TB, file, field, decision string) {
 	t.Helper()
 	n := 0
 	changePlan(t, filepath.Dir(file), func(p *plan.Plan) {
 		eachField(p, func(f *plan.Field) {
 			if f.Path == field && f.Stored == kinds.Subtype3 {
-				f.Decision, f.Trust = plan.Decision(decision), slices.Contains(lines, "trust: true")
+				f.Decision, f.Trust = plan.Decision(decision), false
 				n++
 			}
 		})
@@ -47,8 +46,8 @@ func eachField(p *plan.Plan, f func(*plan.Field)) {
 }
 
 // late fills a collection with two fields in Java order. It returns its documents as they are when only a is
-// in the order to, and when both are.
-func late(t testing.TB, coll *mongo.Collection, n int, to uuidrep.Representation) (one, both map[string]bson.Raw) {
+// converted, and when both are.
+func late(t testing.TB, coll *mongo.Collection, n int) (one, both map[string]bson.Raw) {
 	t.Helper()
 	one, both = make(map[string]bson.Raw), make(map[string]bson.Raw)
 	var docs []any
@@ -58,8 +57,8 @@ func late(t testing.TB, coll *mongo.Collection, n int, to uuidrep.Representation
 			return bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: in(a, of)}, {Key: "b", Value: bson.A{in(b, other), in(b, other)}}}
 		}
 		docs = append(docs, doc(uuidrep.JavaLegacy, uuidrep.JavaLegacy))
-		note(one, doc(to, uuidrep.JavaLegacy))
-		note(both, doc(to, to))
+		note(one, doc(uuidrep.Standard, uuidrep.JavaLegacy))
+		note(both, doc(uuidrep.Standard, uuidrep.Standard))
 	}
 	insert(t, coll, docs)
 	return one, both
@@ -73,13 +72,12 @@ func moved(t testing.TB, dir string) string {
 	return to
 }
 
-// eachWay calls f for a conversion of the collection c to another subtype and within one, in place and, by the change
-// of the plan, into a copy.
-func eachWay(t *testing.T, f func(t *testing.T, c *scene, to uuidrep.Representation, way ...func(*plan.Plan))) {
+// eachWay calls f for a conversion of the collection c, in place and, by the change of the plan, into a copy.
+func eachWay(t *testing.T, f func(t *testing.T, c *scene, way ...func(*plan.Plan))) {
 	for name, way := range ways {
-		t.Run("standard"+" "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			s, db := started(t)
-			f(t, &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}, uuidrep.Standard, way...)
+			f(t, &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}, way...)
 		})
 	}
 }
@@ -91,11 +89,11 @@ const (
 )
 
 // A field that was left is converted later, by a pass of its own, in a collection that is finished: in place,
-// also within one subtype, and in a copy. The apply that does it lists the edit. Everything is proven, and the
+// and in a copy. The apply that does it lists the edit. Everything is proven, and the
 // undo restores both.
 func TestDecideLater(t *testing.T) {
-	eachWay(t, func(t *testing.T, c *scene, to uuidrep.Representation, way ...func(*plan.Plan)) {
-		one, both := late(t, c.coll, 60, to)
+	eachWay(t, func(t *testing.T, c *scene, way ...func(*plan.Plan)) {
+		one, both := late(t, c.coll, 60)
 		c.plan(way...)
 		setDecision(t, c.file(plan.PlanFile), "b[]", "leave")
 		c.ok(applyBatches)
@@ -165,7 +163,7 @@ func TestTrustFirst(t *testing.T) {
 // With trust added, values that were listed are converted, each if it is as it was listed. Another value
 // that a service has written is left.
 func TestTrustLater(t *testing.T) {
-	eachWay(t, func(t *testing.T, c *scene, to uuidrep.Representation, way ...func(*plan.Plan)) {
+	eachWay(t, func(t *testing.T, c *scene, way ...func(*plan.Plan)) {
 		few := fillOdd(t, c.coll, 3)
 		c.plan(append(way, convertFields("javaLegacy"))...)
 		c.run(failure.ExitIncomplete, applyBatches)
@@ -176,9 +174,9 @@ func TestTrustLater(t *testing.T) {
 		changePlan(t, c.dir, trusted("a"))
 		c.run(failure.ExitOK, "apply").says(t, `the field "a" (subtype 3): trust was none and is true`)
 		c.run(failure.ExitIncomplete, applyBatches)
-		wantValues(t, c.result, few[:1], 200, to)
+		wantValues(t, c.result, few[:1], 200, uuidrep.Standard)
 		wantValues(t, c.result, changed, 201, uuidrep.JavaLegacy)
-		wantValues(t, c.result, few[2:], 202, to)
+		wantValues(t, c.result, few[2:], 202, uuidrep.Standard)
 		now := all(t, c.result)
 		c.run(failure.ExitIncomplete, applyBatches)
 		equal(t, all(t, c.result), now)
@@ -199,8 +197,8 @@ func TestTrustLater(t *testing.T) {
 // When every listed value was converted because a person vouched for it, nothing surprising is left, and each later
 // apply ends with exit code 0. A value of a field that nobody vouched for still counts.
 func TestTrustedNothingLeft(t *testing.T) {
-	eachWay(t, func(t *testing.T, c *scene, to uuidrep.Representation, way ...func(*plan.Plan)) {
-		late(t, c.coll, 120, to)
+	eachWay(t, func(t *testing.T, c *scene, way ...func(*plan.Plan)) {
+		late(t, c.coll, 120)
 		few := odd(4)
 		var docs []any
 		for i, u := range few[:3] {

@@ -115,7 +115,7 @@ func TestCutoverOfReplaced(t *testing.T) {
 	c := startCut(t, 0)
 	c.names = []string{"a"}
 	insert(t, c.db.Collection("a"), cutDocs(20))
-	dir := c.planFrom("standard", "a", "a_new", "javaLegacy")
+	dir := c.planFrom("a", "a_new", "javaLegacy")
 	command(t, c.s, "apply", dir, "--write").want(t, failure.ExitOK)
 	fresh := c.db.Collection("a_new")
 	drop(t, fresh)

@@ -113,8 +113,7 @@ func TestCollectionLost(t *testing.T) {
 }
 
 // A router reports a shard that it cannot reach or that is no longer the primary, and a server reports a temporary failure, for each
-// document. No document is skipped because of that: with the same subtype before and after, it
-// could not be converted later. The run ends, and the same command continues. The error codes are those of
+// document. No document is skipped because of that. The run ends, and the same command continues. The error codes are those of
 // src/mongo/base/error_codes.yml of MongoDB.
 func TestNoMatterOfADocument(t *testing.T) {
 	for _, tt := range []struct {

@@ -192,7 +192,7 @@ func losing(t *testing.T, s *mongotest.Server) *proxy {
 }
 
 // Network cuts and step-downs at any command, also after an update whose answer is lost, are ridden
-// out: in place, within one subtype, into a new collection, and in an undo.
+// out: in place, into a new collection, and in an undo.
 func TestRiddenOut(t *testing.T) {
 	for name, w := range works {
 		t.Run(name, func(t *testing.T) {

@@ -100,7 +100,7 @@ func TestPlanDirectoryTaken(t *testing.T) {
 // the directory is in use, the plan goes to another file.
 func TestPlanAgain(t *testing.T) {
 	s, db := started(t)
-	_, both := late(t, db.Collection("c"), 40, uuidrep.Standard)
+	_, both := late(t, db.Collection("c"), 40)
 	file := planned(t, s)
 	dir := filepath.Dir(file)
 	setDecision(t, file, "b[]", "leave")
