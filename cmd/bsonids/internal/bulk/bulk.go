@@ -168,9 +168,9 @@ func triage(err error) ([]Refusal, error) {
 func reason(we mongo.WriteError) string {
 	switch {
 	case mongo.IsDuplicateKeyError(we):
-		return "another document has the converted value, and an index is unique"
+		return "another document has the value already, and an index is unique"
 	case failure.Means(we, failure.Invalid):
-		return "the validator of the collection rejects the converted document"
+		return "the validator of the collection rejects the changed document"
 	}
 	message, _, _ := strings.Cut(we.Message, "{")
 	return fmt.Sprintf("the server rejected the update: %s (code %d)", strings.TrimSpace(message), we.Code)

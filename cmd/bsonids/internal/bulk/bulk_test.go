@@ -28,8 +28,8 @@ func TestTriage(t *testing.T) {
 		want []Refusal // nil if the error is returned
 	}{
 		"duplicate, validator, moved, other": {writeErrors(11000, 121, 28, 9), []Refusal{
-			{0, "another document has the converted value, and an index is unique", true, false},
-			{2, "the validator of the collection rejects the converted document", false, false},
+			{0, "another document has the value already, and an index is unique", true, false},
+			{2, "the validator of the collection rejects the changed document", false, false},
 			{4, "the server rejected the update: why (code 28)", false, true},
 			{6, "the server rejected the update: why (code 9)", false, false},
 		}},

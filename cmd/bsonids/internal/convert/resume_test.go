@@ -313,7 +313,7 @@ func TestRefused(t *testing.T) {
 		return f
 	}
 	r.with(func(s *State, u *UndoLog) {
-		if res := r.run(s, u); res.Skipped != 1 || res.Changed != 0 || res.SkippedFor["another document has the converted value, and an index is unique"] != 1 {
+		if res := r.run(s, u); res.Skipped != 1 || res.Changed != 0 || res.SkippedFor["another document has the value already, and an index is unique"] != 1 {
 			t.Errorf("%+v", res)
 		}
 	})
