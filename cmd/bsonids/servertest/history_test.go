@@ -5,38 +5,11 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/uuidrep"
 )
-
-// alone leaves all fields except those of the collection with the name.
-func alone(name string) func(*plan.Plan) {
-	return func(p *plan.Plan) {
-		for i := range p.Collections {
-			c := &p.Collections[i]
-			for j := range c.Fields {
-				if c.Name != name {
-					c.Fields[j].Decision, c.Fields[j].Trust = plan.Leave, false
-				}
-			}
-		}
-	}
-}
-
-// identity returns the UUID of a collection.
-func identity(t *testing.T, coll *mongo.Collection) bson.Binary {
-	t.Helper()
-	spec, err := server.FindCollection(t.Context(), coll)
-	if err != nil || spec.UUID == nil {
-		t.Fatalf("%+v, %v", spec, err)
-	}
-	return *spec.UUID
-}
 
 // A conversion was killed, and its collection restored from a backup. What it has converted is gone, and its files say
 // nothing about the new collection: another migration converts that.
