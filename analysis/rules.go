@@ -187,7 +187,7 @@ func (c *checker) promoted(t types.Type, st *types.Struct) *refusal {
 				return &refusal{
 					what: fmt.Sprintf("a struct with the method %s of the field %s, which it embeds, so that the driver stores that field alone and not %s",
 						name, field, lost),
-					wayOut: "give the embedded field a name",
+					wayOut: "give the embedded field a name, or call RegistryBuilder.RegisterDocumentType" + elsewhere,
 				}
 			}
 			break

@@ -1,6 +1,7 @@
 package bsoncodec
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 
@@ -61,6 +62,9 @@ func (m *buildMark) EncodeValue(_ bson.EncodeContext, _ bson.ValueWriter, val re
 
 // MarshalDocument makes a buildMark what [driver.MarshalDocument] asks.
 func (m *buildMark) MarshalDocument(ec bson.EncodeContext, doc bson.Marshaler) ([]byte, error) {
+	if v, ok := m.rules.document(reflect.ValueOf(doc)); ok {
+		return encodedDocument(ec, v)
+	}
 	s, err := m.rules.marshaling(ec, reflect.ValueOf(doc), method{whole: true})
 	switch {
 	case err != nil:
@@ -73,6 +77,10 @@ func (m *buildMark) MarshalDocument(ec bson.EncodeContext, doc bson.Marshaler) (
 
 // MarshalValue makes a buildMark what [driver.MarshalValue] asks.
 func (m *buildMark) MarshalValue(ec bson.EncodeContext, v bson.ValueMarshaler) (byte, []byte, error) {
+	if doc, ok := m.rules.document(reflect.ValueOf(v)); ok {
+		data, err := encodedDocument(ec, doc)
+		return byte(bson.TypeEmbeddedDocument), data, err
+	}
 	s, err := m.rules.marshaling(ec, reflect.ValueOf(v), method{})
 	switch {
 	case err != nil:
@@ -81,6 +89,40 @@ func (m *buildMark) MarshalValue(ec bson.EncodeContext, v bson.ValueMarshaler) (
 		return v.MarshalBSONValue()
 	}
 	return searchedValue{*s, v}.MarshalBSONValue()
+}
+
+// encodedDocument returns what the registry of ec encodes for doc, the value of a type that is registered as a document.
+func encodedDocument(ec bson.EncodeContext, doc reflect.Value) ([]byte, error) {
+	b, encoded, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
+		return encoderOf(ec.Registry, doc.Type()).EncodeValue(ec, vw, doc)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer b.Release()
+	return bytes.Clone(encoded), nil
+}
+
+// pastUnmarshaler returns v, or a pointer to it if its method UnmarshalBSON is not to be called because reg has its type as
+// a document: the driver calls the method of what it is given, and a pointer to a pointer has none.
+func pastUnmarshaler(reg *bson.Registry, v any) (any, error) {
+	if _, ok := v.(bson.Unmarshaler); !ok {
+		return v, nil
+	}
+	m, built := buildMarkOf(reg)
+	if !built {
+		return v, nil
+	}
+	target := reflect.ValueOf(v)
+	switch _, ok := m.rules.document(target); {
+	case !ok:
+		return v, nil
+	case target.Kind() != reflect.Pointer:
+		return nil, errNoPointer(v)
+	}
+	p := reflect.New(target.Type())
+	p.Elem().Set(target)
+	return p.Interface(), nil
 }
 
 // errUnmarshaler returns the error of decoding a whole document into v, whose method UnmarshalBSON the driver calls without

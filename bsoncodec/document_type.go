@@ -9,12 +9,18 @@ import (
 	"github.com/bsonids/bsonids/internal/driver"
 )
 
-// RegisterDocumentType makes t a document, as the driver encodes a struct. The type must be a struct
+// RegisterDocumentType makes t a document of its exported fields, as the driver encodes a struct. The type must be a struct
 // that is refused without: a struct around a UUID, which is {uuid: …} if it embeds a [uuid.UUID], a
-// UUID that can be null, which is {uuid: …, valid: …} if it is [uuid.NullUUID], or a struct of which a
-// UUID is lost. Another type is an error of Build, and so is one that is registered with
+// UUID that can be null, which is {uuid: …, valid: …} if it is [uuid.NullUUID], a struct of which a
+// UUID is lost, itself or by what it has inline, or a struct that has its methods for BSON from a field that it embeds
+// beside others. Another type is an error of Build, and so is one that is registered with
 // [RegistryBuilder.RegisterUUIDType]. The UUID in the document is encoded and decoded as any other; one
 // in a field that is not exported is left out.
+//
+// Methods for BSON of t are not called then. There is one place where only the driver decides: it calls MarshalBSON and
+// UnmarshalBSON of a whole document, which a collection inserts or a cursor decodes, without asking a registry. The
+// functions of this package and a collection of package autoid do not. If an embedded field has these two methods, give it
+// a name.
 //
 // If t can be registered as a UUID, what is stored otherwise is read too: a UUID, and null. So programs
 // that write the document and programs that write the UUID can run at the same time: first every program
@@ -30,6 +36,7 @@ import (
 //   - a struct that embeds a type that is not exported with the tag inline, if there is a UUID in that;
 //   - a struct with such a struct inline, or with a struct inline that is around a UUID and has methods for BSON, unless
 //     they are those of a UUID with a struct tag: the driver does not call them;
+//   - a struct with a method for BSON that is that of an embedded field, if it has other fields that the driver would store;
 //   - inside a document, a struct whose only field is an embedded UUID without a struct tag;
 //   - inside a document, a struct of a UUID and a bool Valid without struct tags, with a method Scan.
 //
@@ -45,13 +52,25 @@ func (b *RegistryBuilder) RegisterDocumentType(t reflect.Type) *RegistryBuilder 
 	return b
 }
 
-// canBeDocument reports whether RegisterDocumentType takes t: it would be refused for some client at least.
+// canBeDocument reports whether RegisterDocumentType takes t: without that it would be refused for some client at least.
 func (r *typeRules) canBeDocument(t reflect.Type) bool {
 	if t == nil || t.Kind() != reflect.Struct {
 		return false
 	}
-	if newNullUUIDCodec(t) != nil || r.isLost(t) || r.lostInline(t, false, false) != "" || r.lostInline(t, false, true) != "" {
+	if newNullUUIDCodec(t) != nil || r.isLost(t) {
 		return true
+	}
+	for _, jsonTags := range []bool{false, true} {
+		for _, decode := range []bool{false, true} {
+			if r.errInline(t, decode, jsonTags, 0) != nil {
+				return true
+			}
+			for _, whole := range []bool{false, true} {
+				if _, lost := (method{decode, whole}).promoted(t, true, jsonTags, 0); len(lost) > 0 {
+					return true
+				}
+			}
+		}
 	}
 	f, ok := soleField(t, true) // with "json" struct tags no other field is left out
 	if ok && f.Type.Kind() == reflect.Pointer {
@@ -74,11 +93,13 @@ func (b *RegistryBuilder) registerDocuments(reg *bson.Registry, u *conversion) {
 		if !driver.HasOwnDecoder(reg, t) {
 			continue
 		}
+		var c documentDecoder
 		if canBeUUID(t) {
-			reg.RegisterTypeDecoder(t, documentDecoder{newUUIDCodec(u, t)})
-		} else if c := newNullUUIDCodec(t); c != nil {
-			reg.RegisterTypeDecoder(t, documentDecoder{c})
+			c.uuid = newUUIDCodec(u, t)
+		} else if null := newNullUUIDCodec(t); null != nil {
+			c.uuid = null
 		}
+		reg.RegisterTypeDecoder(t, c)
 	}
 }
 
@@ -91,7 +112,7 @@ var tAnyStruct = reflect.TypeFor[anyStruct]()
 // the registry has for all structs.
 type documentEncoder struct{}
 
-// EncodeValue is the ValueEncoder of a struct around a UUID.
+// EncodeValue is the ValueEncoder of a document type.
 func (documentEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
 	return encoderOf(ec.Registry, tAnyStruct).EncodeValue(ec, vw, val)
 }
@@ -101,14 +122,33 @@ func (documentEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.Value
 	return encoderOf(reg, tAnyStruct)
 }
 
-// documentDecoder is the decoder of a struct around a UUID, or of a UUID that can be null: the registry's
-// decoder of structs reads documents, and uuid everything else.
+// documentDecoder is the decoder of the types that RegisterDocumentType registers: the registry's decoder of structs reads
+// documents. Everything else is read by uuid, if the type is a struct around a UUID or a UUID that can be null.
 type documentDecoder struct{ uuid bson.ValueDecoder }
 
-// DecodeValue is the ValueDecoder of a struct around a UUID, or of a UUID that can be null.
+// DecodeValue is the ValueDecoder of a document type.
 func (c documentDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
-	if vrType := vr.Type(); vrType != bson.TypeEmbeddedDocument && vrType != 0 {
+	if vrType := vr.Type(); c.uuid != nil && vrType != bson.TypeEmbeddedDocument && vrType != 0 {
 		return c.uuid.DecodeValue(dc, vr, val)
 	}
 	return decoderOf(dc.Registry, tAnyStruct).DecodeValue(dc, vr, val)
+}
+
+// DecoderFor returns the codec that reg has for structs, if that reads everything.
+func (c documentDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	if c.uuid != nil {
+		return c
+	}
+	return decoderOf(reg, tAnyStruct)
+}
+
+// document returns the value in val, without pointers and interfaces around it, if its type is registered as a document.
+func (r *typeRules) document(val reflect.Value) (reflect.Value, bool) {
+	if len(r.documents) == 0 {
+		return val, false
+	}
+	for val.Kind() == reflect.Pointer || val.Kind() == reflect.Interface {
+		val = val.Elem()
+	}
+	return val, val.IsValid() && r.documents[val.Type()]
 }

@@ -168,6 +168,10 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 		return err
 	}
 	o, _ := optionsOf(opts) // decodeContextOf returned its error
+	v, err := pastUnmarshaler(reg, v)
+	if err != nil {
+		return err
+	}
 	switch target := v.(type) {
 	case bson.Unmarshaler: // comes before the registry, as in the driver's Decoder
 		if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || !p.IsNil() {
@@ -287,6 +291,9 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, op
 			return err
 		}
 	}
+	if v, err = pastUnmarshaler(reg, v); err != nil {
+		return err
+	}
 	if u, ok := v.(bson.Unmarshaler); ok {
 		if err := errUnmarshaler(reg, u, o); err != nil {
 			return err
@@ -359,7 +366,7 @@ func decodeValue(dc bson.DecodeContext, rv bson.RawValue, v any) error {
 	case reflect.Invalid:
 		return errDecodeToNil
 	default:
-		return fmt.Errorf("bsoncodec: cannot decode into a %T: it must be a pointer or a map", v)
+		return errNoPointer(v)
 	}
 	if back, beyond := driver.Skips(rv.Type, rv.Value); back {
 		if beyond > 0 {
@@ -403,6 +410,10 @@ func DecodeNative(reg *bson.Registry, v any, opts ...Options) (any, error) {
 		return nil, err
 	}
 	return native, nil
+}
+
+func errNoPointer(v any) error {
+	return fmt.Errorf("bsoncodec: cannot decode into a %T: it must be a pointer or a map", v)
 }
 
 var errDecodeToNil = fmt.Errorf("bsoncodec: %w", bson.ErrDecodeToNil)

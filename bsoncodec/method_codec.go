@@ -105,8 +105,14 @@ type methodEncoder struct {
 	driver bson.ValueEncoder
 }
 
-// EncodeValue calls the method of val as the driver does, unless it is refused.
+// EncodeValue calls the method of val as the driver does, unless it is refused. An interface can hold a type with another
+// codec, one that is registered as a document.
 func (c *methodEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
+	if doc, ok := c.rules.document(val); ok {
+		if enc := encoderOf(ec.Registry, doc.Type()); enc != bson.ValueEncoder(c) {
+			return enc.EncodeValue(ec, vw, doc)
+		}
+	}
 	s, err := c.rules.marshaling(ec, val, c.method)
 	if err != nil {
 		return err
@@ -185,8 +191,14 @@ type methodDecoder struct {
 	driver bson.ValueDecoder
 }
 
-// DecodeValue calls the method of val as the driver does, unless it is refused.
+// DecodeValue calls the method of val as the driver does, unless it is refused. An interface can hold a type with another
+// codec, one that is registered as a document.
 func (c *methodDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+	if doc, ok := c.rules.document(val); ok {
+		if dec := decoderOf(dc.Registry, doc.Type()); dec != bson.ValueDecoder(c) {
+			return decodeDocument(dec, dc, vr, val, doc)
+		}
+	}
 	if val.IsValid() {
 		t := val.Type()
 		if dynamic := methodTypeOf(val); dynamic != nil {
@@ -199,6 +211,23 @@ func (c *methodDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, 
 		}
 	}
 	return c.driver.DecodeValue(dc, vr, val)
+}
+
+// decodeDocument decodes with dec into doc, which is in val. If it is not behind a pointer, it is replaced.
+func decodeDocument(dec bson.ValueDecoder, dc bson.DecodeContext, vr bson.ValueReader, val, doc reflect.Value) error {
+	if doc.CanSet() {
+		return dec.DecodeValue(dc, vr, doc)
+	}
+	replaced := reflect.New(doc.Type()).Elem()
+	replaced.Set(doc)
+	if err := dec.DecodeValue(dc, vr, replaced); err != nil {
+		return err
+	}
+	for val.Kind() == reflect.Pointer || val.Elem().Kind() != reflect.Struct {
+		val = val.Elem()
+	}
+	val.Set(replaced)
+	return nil
 }
 
 // Driver makes a methodDecoder a [driver.KindDecoder].

@@ -34,7 +34,8 @@ func (r *typeRules) errPromoted(t reflect.Type, m method, jsonTags bool) error {
 	}
 	return &UnregisteredTypeError{Type: t, decode: m.decode, method: true, reason: fmt.Sprintf(
 		"its method %s is that of the embedded field %s, which %s the whole struct, without %s: give the embedded field a name, "+
-			`or tag what is not to be stored with bson:"-"`, m.name(), origin, verb, fields)}
+			`tag what is not to be stored with bson:"-", or call RegisterDocumentType(%s) of the RegistryBuilder for the document `+
+			"of all fields", m.name(), origin, verb, fields, typeFor(t))}
 }
 
 // promoted returns the path of the embedded field from which the struct t has the method m, "" if t declares it, and the

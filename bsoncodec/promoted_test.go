@@ -199,7 +199,8 @@ func checkPromoted(t *testing.T, err error, want reflect.Type, method, origin, l
 		return
 	}
 	text := e.Error()
-	for _, part := range []string{"its method " + method + " is that of the embedded field " + origin + ",", lost, "give the embedded field a name"} {
+	for _, part := range []string{"its method " + method + " is that of the embedded field " + origin + ",", lost, "give the embedded field a name",
+		"or call RegisterDocumentType(reflect.TypeFor["} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%v: %q is not in %s", want, part, text)
 		}

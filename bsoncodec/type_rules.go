@@ -112,7 +112,10 @@ func (r *typeRules) decide(t reflect.Type, decode bool) *verdict {
 // errAnywhere returns the error of a struct of which a UUID is lost, or stored in another representation. It is nil if
 // there is none.
 func (r *typeRules) errAnywhere(t reflect.Type, decode, jsonTags bool) error {
-	if err := r.errInline(t, decode, jsonTags, 0); err != nil || r.documents[t] {
+	if r.documents[t] {
+		return nil
+	}
+	if err := r.errInline(t, decode, jsonTags, 0); err != nil {
 		return err
 	}
 	if lost := r.lost(t, r.storesEmbedded(decode), jsonTags); lost != "" {
@@ -270,10 +273,11 @@ func mustNotCopy(t reflect.Type) reflect.Type {
 }
 
 // errInline returns the error of a struct that has a struct around a UUID inline, or within what is inline, if the driver
-// does not store that UUID or stores it in another representation. It is nil if there is none.
+// does not store that UUID or stores it in another representation. It is nil if there is none. What is inline of a type
+// that is registered as a document is part of that.
 func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) error {
 	embedded := r.storesEmbedded(decode)
-	if name := r.lostInline(t, embedded, jsonTags); name != "" && !r.documents[t] {
+	if name := r.lostInline(t, embedded, jsonTags); name != "" {
 		return &UnregisteredTypeError{Type: t, decode: decode, reason: fmt.Sprintf("its field %s has the tag inline and a UUID in it, "+
 			"and the driver stores nothing of an embedded type that is not exported: export the type, or call "+
 			"RegisterDocumentType(%s) of the RegistryBuilder to leave it out", name, typeFor(t))}
@@ -287,12 +291,12 @@ func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) 
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
-		if inner.Kind() != reflect.Struct || depth > maxPointers {
+		if inner.Kind() != reflect.Struct || depth > maxPointers || r.documents[inner] {
 			continue
 		}
 		var reason string
 		switch sole, ok := soleField(inner, jsonTags); {
-		case !r.documents[t] && !r.documents[inner] && r.lost(inner, embedded, jsonTags) != "":
+		case r.lost(inner, embedded, jsonTags) != "":
 			reason = "a UUID that is not exported, which the driver does not store"
 		case r.funcs[inner] != nil:
 			reason = "a UUID by functions, which are not called then"
@@ -306,7 +310,8 @@ func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) 
 		}
 		if reason != "" {
 			return &UnregisteredTypeError{Type: inner, decode: decode, reason: fmt.Sprintf(
-				"the field %s of %v has the tag inline and is a struct around %s: give it a key of its own", f.Name, t, reason)}
+				"the field %s of %v has the tag inline and is a struct around %s: give it a key of its own, or call "+
+					"RegisterDocumentType(%s) of the RegistryBuilder for that document", f.Name, t, reason, typeFor(t))}
 		}
 		if err := r.errInline(inner, decode, jsonTags, depth+1); err != nil {
 			return err

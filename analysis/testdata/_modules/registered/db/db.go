@@ -20,7 +20,9 @@ func configure(b *bsoncodec.RegistryBuilder, reg *bson.Registry, codec bson.Valu
 		RegisterUUIDType(tItem).
 		RegisterNullUUIDType(reflect.TypeFor[sql.Null[m.NullableID]]()).
 		RegisterUUIDType(reflect.TypeFor[m.Typed[m.Order]]()).
-		RegisterDocumentType(reflect.TypeOf((*m.Wrapper)(nil)).Elem())
+		RegisterDocumentType(reflect.TypeOf((*m.Wrapper)(nil)).Elem()).
+		RegisterDocumentType(reflect.TypeFor[m.Customer]()).
+		RegisterDocumentType(reflect.TypeFor[m.Inline]())
 	for _, t := range []reflect.Type{reflect.TypeFor[m.ListedID](), reflect.TypeOf(m.RoomID{})} {
 		b.RegisterUUIDType(t)
 	}

@@ -1,10 +1,12 @@
-// Package model has types that package db registers, which it does not import.
+// Package model has types that package db registers, which it does not import. // want package:`driver: `
 package model
 
 import (
 	"database/sql"
 
 	"github.com/google/uuid"
+
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 type (
@@ -18,6 +20,26 @@ type (
 	Typed[T any] [16]byte
 	ForgottenID  [16]byte
 )
+
+// Customer is registered as a document. It has the methods of its id.
+type Customer struct {
+	uuidrep.ID[Customer] `bson:"_id"`
+	Name                 string `bson:"name"`
+}
+
+// Inline is registered as a document. What is inline has a UUID that is not stored.
+type Inline struct {
+	Room RoomValue `bson:",inline"`
+	N    int       `bson:"n"`
+}
+
+type RoomValue struct{ value uuid.UUID }
+
+// Supplier is not registered.
+type Supplier struct { // want `refuses Supplier, .* give the embedded field a name, or call RegistryBuilder.RegisterDocumentType`
+	uuidrep.ID[Supplier] `bson:"_id"`
+	Name                 string `bson:"name"`
+}
 
 // Prefixed is registered by functions.
 type Prefixed struct {
@@ -45,6 +67,8 @@ type Order struct {
 	Nullable  sql.Null[NullableID] `bson:"nullable"`
 	Room      RoomID               `bson:"room"`
 	Wrapper   Wrapper              `bson:"wrapper"`
+	Customer  Customer             `bson:"customer"`
+	Inline    *Inline              `bson:"inline"`
 	Typed     Typed[Order]         `bson:"typed"`
 	Other     Typed[OrderID]       `bson:"other"`     // want `refuses Typed\[OrderID\]`
 	Forgotten ForgottenID          `bson:"forgotten"` // want `refuses ForgottenID`
