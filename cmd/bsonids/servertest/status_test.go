@@ -257,7 +257,8 @@ func TestSchemasRefuse(t *testing.T) {
 		compileSchema(t, strings.TrimSuffix(filepath.Base(file), ".schema.json"))
 	}
 	var r result
-	for _, v := range []string{`BinData(3, "d2ZVRDMiEQD/7t3Mu6qZiA==")`, `{"$oid": "699dfad90ca573f85c0eec1c"}`, "00000000-0000-0000-0000-000000000000", "00112233-4455-6677-8899-aabbccddeeff"} {
+	for _, v := range []string{`BinData(3, "d2ZVRDMiEQD/7t3Mu6qZiA==")`, `{"$oid": "699dfad90ca573f85c0eec1c"}`, "00000000-0000-0000-0000-000000000000", "00112233-4455-6677-8899-aabbccddeeff",
+		"Binary(b'00112233-4455-6677-8899-aabbccddeeff', 3)"} {
 		r = command(t, nil, "show", v, "-o", "json").want(t, failure.ExitOK)
 	}
 	for what, change := range map[string]func(map[string]any){

@@ -35,7 +35,8 @@ type UUID struct {
 	Read    []Reading       `json:"read"`              // the input, in each byte order
 	Drivers []DriverReading `json:"drivers,omitempty"` // what drivers decode from the input
 
-	Octets  string `json:"bytes"`             // of the input
+	Octets  string `json:"bytes"`             // of the input, or of the UUID if that is text
+	Text    string `json:"text,omitempty"`    // the bytes of the input, if they are the text of a UUID
 	Subtype *byte  `json:"subtype,omitempty"` // of the input
 }
 
@@ -110,9 +111,9 @@ func (o Options) explainUUID(v Value) *UUID {
 	// Subtype 4 has one order, and text without a subtype is the UUID itself. Both are read in
 	// network order.
 	u := uuid.UUID(v.Representation.Permute(v.Octets))
-	isText := v.Form == formUUID || v.Form == formULID || strings.HasPrefix(v.Form, formTypeID)
+	isText := v.Text != "" || v.Form == formUUID || v.Form == formULID || strings.HasPrefix(v.Form, formTypeID)
 	e := &UUID{
-		Octets: hex.EncodeToString(v.Octets[:]), Subtype: v.Subtype,
+		Octets: hex.EncodeToString(v.Octets[:]), Text: v.Text, Subtype: v.Subtype,
 		Value: o.read(v.Representation.String(), u), Ambiguous: v.Representation == uuidrep.Unspecified && !isText,
 		Read: []Reading{
 			o.read("network (standard, pythonLegacy)", v.Octets),
@@ -133,7 +134,11 @@ func (o Options) explainUUID(v Value) *UUID {
 			e.Stored = append(e.Stored, store(u, k))
 		}
 	}
-	if v.Subtype != nil {
+	switch {
+	case v.Subtype == nil:
+	case v.Text != "":
+		e.Drivers = driversOfText(*v.Subtype, v.Text)
+	default:
 		e.Drivers = drivers(*v.Subtype, v.Octets)
 	}
 	return e
@@ -193,6 +198,14 @@ func (o Options) read(order string, u uuid.UUID) Reading {
 		}
 	}
 	return r
+}
+
+// driversOfText is like drivers, for the text of a UUID, which no setting makes a UUID of.
+func driversOfText(subtype byte, text string) []DriverReading {
+	return []DriverReading{
+		{"mongosh", fmt.Sprintf("Binary.createFromBase64('%s', %d)", base64.StdEncoding.EncodeToString([]byte(text)), subtype)},
+		{"Go, bson.Binary in any", fmt.Sprintf("{Subtype:%d Data:%v}", subtype, []byte(text))},
+	}
 }
 
 // drivers implements the table in "Handling of Native UUID Types", section "Implicit decoding", and

@@ -252,7 +252,9 @@ func FuzzParse(f *testing.F) {
 		text, s, j64, `BinData(3,"` + j64 + `")`, `HexData(4, "` + s + `")`, `Binary.createFromBase64('` + c64 + `', 3)`,
 		`Binary(Buffer.from("` + j + `", "hex"), 3)`, `JUUID("` + text + `")`, `{"$uuid": "` + text + `"}`,
 		`{"$binary": {"base64": "` + j64 + `", "subType": "03"}}`, `{"$binary": "` + c64 + `", "$type": "03"}`,
-		`ObjectId("699dfad90ca573f85c0eec1c")`, `{"$oid": "699dfad90ca573f85c0eec1c"}`, "UUID()", "{$", ")(",
+		`ObjectId("699dfad90ca573f85c0eec1c")`, `{"$oid": "699dfad90ca573f85c0eec1c"}`, "UUID()",
+		"{3 [119 102 85 68 51 34 17 0 255 238 221 204 187 170 153 136]}", `{"Subtype":3,"Data":"` + j64 + `"}`, `{"$uuid": "` + s + `"}`,
+		`Binary(b'wfUD3"\x11\x00\xff\xee\xdd\xcc\xbb\xaa\x99\x88', 3)`, `UUID('` + text + `', 5)`, `BinData(3, ` + j + `)`, `Binary(b'` + text + `', 3)`, "{$", ")(",
 	} {
 		f.Add(form)
 	}

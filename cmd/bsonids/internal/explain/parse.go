@@ -35,18 +35,28 @@ type Value struct {
 	// for UUID("…"). It is Unspecified if the form does not name one.
 	Representation uuidrep.Representation
 
+	// Text is the text of the UUID if the bytes of the form are that, in ASCII, and not the UUID. Octets is then the
+	// UUID.
+	Text string
+
 	// Form describes the form that was parsed.
 	Form string
 }
 
 // ErrForm is wrapped by the error of Parse if the text is not in a known form.
 var ErrForm = errors.New("not a UUID or ObjectID in a known form: must be a UUID, 16 or 12 bytes in hexadecimal, " +
-	`16 bytes in base64, a ULID or TypeID, UUID("…"), BinData(3, "…"), HexData(4, "…"), JUUID("…"), ObjectId("…"), or extended JSON`)
+	`16 bytes in base64, a ULID or TypeID, UUID("…"), BinData(3, "…"), HexData(4, "…"), JUUID("…"), ObjectId("…"), ` +
+	`extended JSON, a bson.Binary as Go prints it, or Binary(b'…', 3) as Python does`)
 
 // Parse parses s and ignores leading and trailing white space. The error wraps ErrForm, or
 // describes the error in the form that s has.
 func Parse(s string) (Value, error) {
 	s = strings.TrimSpace(s)
+	for _, parse := range []func(string) (Value, bool, error){parseGo, parseGoJSON, parsePythonBytes, parsePythonUUID} {
+		if v, found, err := parse(s); found {
+			return v, err
+		}
+	}
 	switch {
 	case strings.HasPrefix(s, "{") && strings.Contains(s, "$"):
 		return parseExtJSON(s)
@@ -68,14 +78,14 @@ func parseBare(s string) (Value, error) {
 	case len(octets) == 12:
 		id := bson.ObjectID(octets)
 		return Value{ObjectID: &id, Form: "12 bytes in hexadecimal"}, nil
-	case len(octets) == 16:
-		return Value{Octets: [16]byte(octets), Form: "16 bytes in hexadecimal"}, nil
+	case isUUID(octets):
+		return ofBytes(octets, "in hexadecimal")
 	}
 	if v, ok := parseBase32(s); ok {
 		return v, nil
 	}
-	if b, err := parseBase64(s); err == nil && len(b) == 16 {
-		return Value{Octets: [16]byte(b), Form: "16 bytes in base64"}, nil
+	if b, err := parseBase64(s); err == nil && isUUID(b) {
+		return ofBytes(b, "in base64")
 	}
 	if hexErr == nil {
 		return Value{}, fmt.Errorf("%d bytes in hexadecimal: a UUID has 16, an ObjectID 12", len(octets))
@@ -191,16 +201,34 @@ func parseCall(s string) (Value, error) {
 		if data, subtype, found = strings.Cut(args, ","); !found {
 			subtype = "0"
 		}
-	case "binary":
+	case "binary", "bson.binary", "bson.binary.binary":
+		if b, rest, ok, err := cutPythonBytes(args); ok {
+			rest = strings.TrimSpace(rest)
+			subtype, hasSubtype := strings.CutPrefix(rest, ",")
+			switch {
+			case err != nil:
+				return Value{}, fmt.Errorf("%s(b…): %w", name, err)
+			case rest == "":
+				subtype = "0"
+			case !hasSubtype:
+				return Value{}, fmt.Errorf("%s(b…): a comma must follow the bytes", name)
+			}
+			n, err := parseSubtype(name, strings.TrimPrefix(strings.TrimSpace(subtype), "subtype="))
+			if err != nil {
+				return Value{}, err
+			}
+			v.Form = name + "(b…) of Python"
+			return v.with(n, b)
+		}
 		m := bufferFrom.FindStringSubmatch(args)
 		if m == nil {
-			return Value{}, errors.New(`Binary(…) requires Buffer.from("…", "hex") or Buffer.from("…", "base64"), and a subtype`)
+			return Value{}, errors.New(`Binary(…) requires Buffer.from("…", "hex"), Buffer.from("…", "base64") or b'…', and a subtype`)
 		}
 		data, isHex, subtype = m[1], m[2] == "hex", strings.TrimPrefix(strings.TrimSpace(args[len(m[0]):]), ",")
 	}
-	n, err := strconv.ParseUint(strings.TrimSpace(subtype), 0, 8)
+	n, err := parseSubtype(name, subtype)
 	if err != nil {
-		return Value{}, fmt.Errorf("%s(…): invalid subtype %q: must be from 0 to 255", name, shorten(strings.TrimSpace(subtype)))
+		return Value{}, err
 	}
 	decode, encoding := parseBase64, "base64"
 	if isHex {
@@ -210,13 +238,62 @@ func parseCall(s string) (Value, error) {
 	if err != nil {
 		return Value{}, fmt.Errorf("%s(…): the string is not %s", name, encoding)
 	}
-	return v.with(byte(n), b)
+	if isUUID(b) || isHex {
+		return v.with(n, b)
+	}
+	// Servers write hexadecimal in errors. No text has a UUID, or the text of one, in both readings: they differ in length.
+	if inHex, err := hex.DecodeString(unquote(data)); err == nil && isUUID(inHex) {
+		v.Form += fmt.Sprintf(", read as %d hexadecimal digits: as base64 they are %d bytes, which are no UUID", 2*len(inHex), len(b))
+		b = inHex
+	}
+	return v.with(n, b)
+}
+
+func parseSubtype(name, s string) (byte, error) {
+	n, err := strconv.ParseUint(strings.TrimSpace(s), 0, 8)
+	if err != nil {
+		return 0, fmt.Errorf("%s(…): invalid subtype %q: must be from 0 to 255", name, shorten(strings.TrimSpace(s)))
+	}
+	return byte(n), nil
+}
+
+// isUUID reports whether b has the size of a UUID, or is the text of one.
+func isUUID(b []byte) bool {
+	_, isText := textIn(b)
+	return len(b) == 16 || isText
+}
+
+// textIn returns the UUID whose text b is, with or without hyphens.
+func textIn(b []byte) (u [16]byte, ok bool) {
+	if len(b) != 36 && len(b) != 32 {
+		return u, false
+	}
+	parsed, err := uuidtext.Parse(string(b))
+	return parsed, err == nil
+}
+
+// ofBytes returns the value of bytes without a subtype, which were written in the way that how says.
+func ofBytes(b []byte, how string) (Value, error) {
+	v := Value{Form: fmt.Sprintf("%d bytes %s", len(b), how)}
+	if u, ok := textIn(b); ok {
+		v.Octets, v.Text = u, string(b)
+		return v, nil
+	}
+	if len(b) != 16 {
+		return Value{}, fmt.Errorf("%s: a UUID has 16, and its text has 36 or 32", v.Form)
+	}
+	v.Octets = [16]byte(b)
+	return v, nil
 }
 
 // with returns v with the bytes of a binary value.
 func (v Value) with(subtype byte, b []byte) (Value, error) {
+	if u, ok := textIn(b); ok {
+		v.Octets, v.Text, v.Subtype = u, string(b), &subtype
+		return v, nil
+	}
 	if len(b) != 16 {
-		return Value{}, fmt.Errorf("%d bytes of subtype %d: a UUID has 16", len(b), subtype)
+		return Value{}, fmt.Errorf("%d bytes of subtype %d: a UUID has 16, and its text has 36 or 32", len(b), subtype)
 	}
 	v.Octets, v.Subtype = [16]byte(b), &subtype
 	if subtype == bson.TypeBinaryUUID {
@@ -233,8 +310,17 @@ func unquote(s string) string {
 	return s
 }
 
-// parseExtJSON parses one value of MongoDB Extended JSON, version 2 or 1.
+// extUUID matches $uuid of extended JSON.
+var extUUID = regexp.MustCompile(`^\{\s*"\$uuid"\s*:\s*"([^"]*)"\s*\}$`)
+
+// parseExtJSON parses one value of MongoDB Extended JSON, version 2 or 1. PyMongo writes $uuid without hyphens in its
+// legacy mode, which the driver refuses.
 func parseExtJSON(s string) (Value, error) {
+	if m := extUUID.FindStringSubmatch(s); m != nil {
+		if u, err := uuidtext.Parse(m[1]); err == nil {
+			return Value{Form: "extended JSON"}.with(bson.TypeBinaryUUID, u[:])
+		}
+	}
 	var doc struct{ V any }
 	if err := bson.UnmarshalExtJSON([]byte(`{"v": `+s+`}`), false, &doc); err != nil {
 		why := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "error decoding key v: ")
