@@ -1,14 +1,17 @@
 package autoid
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // embedsMarshaler has the MarshalBSON of what it embeds, which does not know Name.
@@ -47,5 +50,35 @@ func TestMethodsOfWholeDocuments(t *testing.T) {
 	}
 	if err := updateMethods(true)[0].do(c, named, valueMarshaler{d("$set", bson.D{{Key: "b", Value: []byte("0123456789abcdef")}})}); err != nil {
 		t.Error(err)
+	}
+}
+
+// WholeMarshaler has MarshalBSON, and is embedded.
+type WholeMarshaler struct{ N int32 }
+
+// MarshalBSON encodes the fields.
+func (m WholeMarshaler) MarshalBSON() ([]byte, error) {
+	return bson.Marshal(bson.D{{Key: "n", Value: m.N}})
+}
+
+type embedsWhole struct {
+	WholeMarshaler `bson:"d"`
+	Name           string
+}
+
+// A document of a type that is registered as one has all its fields, those beside the embedded one, too.
+func TestDocumentTypesOfWholeDocuments(t *testing.T) {
+	b := bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[embedsWhole]())
+	reg, err := b.With(Register).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "d", Value: bson.D{{Key: "n", Value: int32(7)}}}, {Key: "name", Value: "x"}})
+	doc := embedsWhole{WholeMarshaler{7}, "x"}
+	for _, v := range []any{doc, &doc} {
+		got, err := encode(reg, Document(new(counter), v))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%T: got %s, %v; want %s", v, hex(got), err, hex(want))
+		}
 	}
 }
