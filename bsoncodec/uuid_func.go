@@ -13,8 +13,8 @@ import (
 
 // RegisterUUIDFunc makes T a UUID by functions that return the UUID of a value and make the value of a
 // UUID. It is for types that [RegistryBuilder.RegisterUUIDType] and
-// [RegistryBuilder.RegisterNullUUIDType] do not take, such as a prefix with a UUID, a string, or the
-// option of another library. RegisterUUIDFunc returns b.
+// [RegistryBuilder.RegisterNullUUIDType] do not take, such as a prefix with a UUID, a defined string
+// type, or the option of another library. RegisterUUIDFunc returns b.
 //
 //	bsoncodec.RegisterUUIDFunc(b,
 //		func(id RoomID) (uuid.UUID, bool) { return id.UUID(), true },
@@ -25,9 +25,10 @@ import (
 // zero UUID for which get returns true is written as one. Without text methods, T can be a map key too, as the text of
 // the UUID; a key that has none, and two keys of one UUID, are errors. An error of set is wrapped in that of decoding.
 //
-// T must not be a pointer or an interface, and not a type whose values must not be copied, such as an
-// [atomic.Pointer] or a struct with a [sync.Mutex]; such a T is an error of Build, and so are a
-// function that is nil and a T that is registered otherwise or twice. A codec for T that a function of
+// T must not be a pointer or an interface, not a type that Go predeclares, such as string, because every
+// value of it in a document would be a UUID or null, and not a type whose values must not be copied,
+// such as an [atomic.Pointer] or a struct with a [sync.Mutex]; such a T is an error of Build, and so are
+// a function that is nil and a T that is registered otherwise or twice. A codec for T that a function of
 // [RegistryBuilder.With] registers is replaced.
 //
 // The functions must be safe for concurrent use, and can be called more than once for a value.
@@ -91,6 +92,8 @@ func errFunc(f *uuidFunc, others map[reflect.Type]bool) string {
 		return "a function is nil"
 	case f.t.Kind() == reflect.Pointer, f.t.Kind() == reflect.Interface:
 		return "it is a pointer or an interface"
+	case f.t.PkgPath() == "" && f.t.Name() != "":
+		return "Go predeclares it, and its values that are no UUIDs would be stored as null: define a type"
 	case never == f.t:
 		return "a value of it must not be copied"
 	case never != nil:

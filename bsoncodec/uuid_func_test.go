@@ -220,20 +220,22 @@ func TestRegisterUUIDFuncRefuses(t *testing.T) {
 	b := func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }
 	p := reflect.TypeFor[prefixed]()
 	for want, b := range map[string]*bsoncodec.RegistryBuilder{
-		"prefixed cannot be registered with RegisterUUIDFunc: a function is nil":              bsoncodec.RegisterUUIDFunc(b(), getPrefixed, nil),
-		"embeddedID cannot be registered with RegisterUUIDFunc: a function is nil":            byNoFuncs[embeddedID](b()),
-		"*bsoncodec_test.prefixed cannot be registered with RegisterUUIDFunc: it is":          byZero[*prefixed](b()),
-		"interface {} cannot be registered with RegisterUUIDFunc: it is a pointer or":         byZero[any](b()),
-		"RegisterUUIDFunc: a value of it must not be copied":                                  byZero[atomic.Pointer[uuid.UUID]](b()),
-		"lateRoom cannot be registered with RegisterUUIDFunc: a value of type atomic.Pointer": byZero[lateRoom](b()),
-		"lockedRoom cannot be registered with RegisterUUIDFunc: a value of type sync.Mutex":   byZero[[2]lockedRoom](b()),
-		"StandardUUID cannot be registered with RegisterUUIDFunc: it has a representation":    byZero[uuidrep.StandardUUID](b()),
-		"uuid.UUID cannot be registered with RegisterUUIDFunc: it is registered otherwise":    byZero[uuid.UUID](b()),
-		"uuid.NullUUID cannot be registered with RegisterUUIDFunc: it is registered other":    byZero[uuid.NullUUID](b()),
-		"embeddedID cannot be registered with RegisterUUIDFunc: it is registered otherwise":   byZero[embeddedID](b().RegisterUUIDType(reflect.TypeFor[embeddedID]())),
-		"prefixed cannot be registered with RegisterUUIDFunc: it is registered otherwise":     byZero[prefixed](b()).RegisterDocumentType(p),
-		"strangerID cannot be registered with RegisterUUIDFunc: it is registered":             byZero[strangerID](b()).RegisterBytesType(reflect.TypeFor[strangerID]()),
-		"typeID cannot be registered with RegisterUUIDFunc: it is registered otherwise, or":   byZero[typeID](byZero[typeID](b())),
+		"prefixed cannot be registered with RegisterUUIDFunc: a function is nil":               bsoncodec.RegisterUUIDFunc(b(), getPrefixed, nil),
+		"embeddedID cannot be registered with RegisterUUIDFunc: a function is nil":             byNoFuncs[embeddedID](b()),
+		"*bsoncodec_test.prefixed cannot be registered with RegisterUUIDFunc: it is":           byZero[*prefixed](b()),
+		"interface {} cannot be registered with RegisterUUIDFunc: it is a pointer or":          byZero[any](b()),
+		"string cannot be registered with RegisterUUIDFunc: Go predeclares it, and its values": byZero[string](b()),
+		"int64 cannot be registered with RegisterUUIDFunc: Go predeclares it":                  byZero[int64](b()),
+		"RegisterUUIDFunc: a value of it must not be copied":                                   byZero[atomic.Pointer[uuid.UUID]](b()),
+		"lateRoom cannot be registered with RegisterUUIDFunc: a value of type atomic.Pointer":  byZero[lateRoom](b()),
+		"lockedRoom cannot be registered with RegisterUUIDFunc: a value of type sync.Mutex":    byZero[[2]lockedRoom](b()),
+		"StandardUUID cannot be registered with RegisterUUIDFunc: it has a representation":     byZero[uuidrep.StandardUUID](b()),
+		"uuid.UUID cannot be registered with RegisterUUIDFunc: it is registered otherwise":     byZero[uuid.UUID](b()),
+		"uuid.NullUUID cannot be registered with RegisterUUIDFunc: it is registered other":     byZero[uuid.NullUUID](b()),
+		"embeddedID cannot be registered with RegisterUUIDFunc: it is registered otherwise":    byZero[embeddedID](b().RegisterUUIDType(reflect.TypeFor[embeddedID]())),
+		"prefixed cannot be registered with RegisterUUIDFunc: it is registered otherwise":      byZero[prefixed](b()).RegisterDocumentType(p),
+		"strangerID cannot be registered with RegisterUUIDFunc: it is registered":              byZero[strangerID](b()).RegisterBytesType(reflect.TypeFor[strangerID]()),
+		"typeID cannot be registered with RegisterUUIDFunc: it is registered otherwise, or":    byZero[typeID](byZero[typeID](b())),
 	} {
 		if _, err := b.Build(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", want, err)
