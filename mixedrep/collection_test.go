@@ -320,10 +320,16 @@ func TestDriversErrors(t *testing.T) {
 		"cancelled":            func(c finder) error { _, err := c.Find(ctx, bson.D{}); return err },
 	} {
 		want, got := f(plain), f(c)
-		if want == nil || got == nil || got.Error() != want.Error() {
+		if want == nil || got == nil || withoutTopology(got) != withoutTopology(want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
+}
+
+// withoutTopology returns the text of an error without what the client knows of the server at that moment.
+func withoutTopology(err error) string {
+	text, _, _ := strings.Cut(err.Error(), ", current topology: ")
+	return text
 }
 
 func must(b []byte, err error) []byte {
