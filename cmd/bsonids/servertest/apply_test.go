@@ -233,7 +233,7 @@ func TestApplyWithoutRecord(t *testing.T) {
 			r.says(t, "the user lacks a privilege")
 		}
 		if n == 0 && args[0] == "apply" {
-			r.says(t, "ask for a role with find, insert and update on it")
+			r.says(t, "conversions are recorded in bsonids.migrations", "find, insert and update on bsonids.migrations")
 			whole(t, m.db, m.before)
 		}
 		return r

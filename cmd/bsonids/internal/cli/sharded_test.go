@@ -39,7 +39,8 @@ func sharded(version, ns string, key bson.D) bson.D {
 func router(t *testing.T, wire int32, version string) *memory.Server {
 	t.Helper()
 	s := memory.Start(t)
-	s.Router, s.FerretDB = wire, "v1.24.0" // so that nothing is probed that the server does not know
+	s.Router.Store(wire)
+	s.FerretDB = "v1.24.0" // so that nothing is probed that the server does not know
 	db := s.Client.Database("shop")
 	r := rand.New(rand.NewPCG(1, 1))
 	var customers, orders []bson.Raw
@@ -125,7 +126,8 @@ func TestShardedCopy(t *testing.T) {
 func TestShardKeyInPlace(t *testing.T) {
 	for _, refuses := range []bool{false, true} {
 		s := memory.Start(t)
-		s.Router, s.FerretDB = 13, "v1.24.0"
+		s.Router.Store(13)
+		s.FerretDB = "v1.24.0"
 		r := rand.New(rand.NewPCG(1, 1))
 		java := func() bson.Binary {
 			u, err := uuid.NewRandomFromReader(reader{r})

@@ -32,7 +32,7 @@ func TestOf(t *testing.T) {
 		"denied, none":      {13, nil, true, "not sharded"},
 	} {
 		s := memory.Start(t)
-		s.Router = tt.wire
+		s.Router.Store(tt.wire)
 		if tt.doc != nil {
 			s.Put(s.Client.Database("config").Collection("collections"), kindstest.Marshal(t, append(bson.D{{Key: "_id", Value: "d.c"}}, tt.doc...)))
 		}

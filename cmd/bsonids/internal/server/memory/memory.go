@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ type Server struct {
 	Before func(name string, command bson.Raw) Fault
 	// Router is the wire version of the router of a sharded cluster that the server says it is; 0 for none. The documents of
 	// config.collections then say which collections are sharded.
-	Router int32
+	Router atomic.Int32
 	// FerretDB is the version of FerretDB that the server says it is; empty for none.
 	FerretDB string
 	// AuthInfo is what the server says of the user of a connection, as connectionStatus with showPrivileges does. Nobody is

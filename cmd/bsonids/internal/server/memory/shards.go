@@ -9,7 +9,7 @@ import (
 
 // shardKey returns the paths of the shard key of a collection, or nil if it is not sharded.
 func (s *Server) shardKey(ns string) (paths []string) {
-	if s.Router == 0 {
+	if s.Router.Load() == 0 {
 		return nil
 	}
 	for _, doc := range s.at("config.collections").docs {

@@ -66,8 +66,8 @@ func reply(to int32, opcode wiremessage.OpCode, doc any) []byte {
 func (s *Server) hello() bson.D {
 	version := int32(21)
 	var router bson.D
-	if s.Router > 0 {
-		version = s.Router
+	if wire := s.Router.Load(); wire > 0 {
+		version = wire
 		router = bson.D{{Key: "msg", Value: "isdbgrid"}, {Key: "logicalSessionTimeoutMinutes", Value: int32(30)}}
 	}
 	return append(router, bson.D{{Key: "ismaster", Value: true}, {Key: "isWritablePrimary", Value: true}, {Key: "helloOk", Value: true},
