@@ -86,9 +86,10 @@ func Start(tb testing.TB) *Server {
 
 // backend is the server of a test binary.
 type backend struct {
-	uri  connString
-	stop func(context.Context) error           // nil if the tests did not start the server
-	log  func(context.Context) (string, error) // nil if the server has no log to show
+	uri   connString
+	stop  func(context.Context) error           // nil if the tests did not start the server
+	front func() error                          // closes what stands before a server that the tests did not start; may be nil
+	log   func(context.Context) (string, error) // nil if the server has no log to show
 }
 
 // connect returns a client with the driver's default options.
@@ -184,6 +185,9 @@ func (r *run) stop() error {
 			return fmt.Errorf("mongotest: dropping a test's database: %w", err)
 		}
 	}
+	if b.front != nil {
+		return b.front()
+	}
 	return nil
 }
 
@@ -272,7 +276,7 @@ func startBackend() (*backend, error) {
 			return nil, err
 		}
 		f.Serve(c.hosts)
-		b.uri.hosts, b.stop = f.Addr(), func(context.Context) error { return f.Close() }
+		b.uri.hosts, b.front = f.Addr(), f.Close
 		return b, nil
 	default:
 		return nil, fmt.Errorf("BSONIDS_SERVER=%s: want embedded, container or uri", kind)
