@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is no message of a client is not refused.
+// A message that is cut off or damaged does not make Message panic.
 func TestMessageDamaged(t *testing.T) {
 	command, err := bson.Marshal(bson.D{{Key: "insert", Value: "c"}, {Key: "x", Value: 1}})
 	if err != nil {
