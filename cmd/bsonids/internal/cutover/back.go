@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // Release restores the settings of the new collections, and gives up an undo. It returns the names of those that it left as
@@ -37,7 +38,7 @@ func (c *Cutover) Release(ctx context.Context) (left []string, err error) {
 
 // restore restores settings that the fence has replaced. It reports false if another program has
 // replaced the fence.
-func (c *Cutover) restore(ctx context.Context, name string, had record.Settings) (bool, error) {
+func (c *Cutover) restore(ctx context.Context, name string, had server.Settings) (bool, error) {
 	all, err := c.DB.Look(ctx)
 	if err != nil {
 		return false, err
@@ -91,7 +92,7 @@ func (c *Cutover) RollBack(ctx context.Context, reason string) error {
 	}
 	for i := range c.Collections {
 		x := &c.Collections[i]
-		for name, had := range map[string]record.Settings{x.Name: x.OldHad, x.New: x.NewHad} {
+		for name, had := range map[string]server.Settings{x.Name: x.OldHad, x.New: x.NewHad} {
 			if name == x.New && !other(all[x.Name], x.OldID) && other(all[x.New], x.NewID) {
 				continue // no rename has changed the UUID: another program has made the collection
 			}

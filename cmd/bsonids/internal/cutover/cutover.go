@@ -25,6 +25,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // The errors of a [Database], by which it says that a collection cannot be renamed.
@@ -36,7 +37,7 @@ var (
 // Info is what the server says about a collection.
 type Info struct {
 	ID       *bson.Binary // nil if the server reports none
-	Settings record.Settings
+	Settings server.Settings
 	// Doubt is set if the server may still carry out an earlier change of the settings. One that is asked for then
 	// is carried out after it.
 	Doubt bool
@@ -92,7 +93,7 @@ type Database interface {
 	// Look returns all collections.
 	Look(ctx context.Context) (map[string]Info, error)
 	// Set changes the settings of a collection.
-	Set(ctx context.Context, name string, s record.Settings) error
+	Set(ctx context.Context, name string, s server.Settings) error
 	// Rename renames a collection. The error wraps ErrExists or ErrMissing.
 	Rename(ctx context.Context, from, to string) error
 	// Stamp returns the current operation time, or zero if the server has none, and the time of the
@@ -117,12 +118,12 @@ type Database interface {
 }
 
 // Fence returns the settings with which a server refuses every document.
-func Fence() record.Settings {
+func Fence() server.Settings {
 	nothing, err := bson.Marshal(bson.D{{Key: "$nor", Value: bson.A{bson.D{}}}})
 	if err != nil {
 		panic(err)
 	}
-	return record.Settings{Validator: nothing, Level: "strict", Action: "error"}
+	return server.Settings{Validator: nothing, Level: "strict", Action: "error"}
 }
 
 // Cutover is the cutover of one group of collections. It is not safe for concurrent use.
@@ -253,9 +254,9 @@ func (c *Cutover) prepare(ctx context.Context, ways []Way) error {
 		}
 	}
 	for _, w := range ways {
-		had := map[string]*record.Settings{w.Name: &w.OldHad, w.New: &w.NewHad}
+		had := map[string]*server.Settings{w.Name: &w.OldHad, w.New: &w.NewHad}
 		if w.Back { // the old one has its fence since the cutover
-			had = map[string]*record.Settings{w.Name: &w.NewHad}
+			had = map[string]*server.Settings{w.Name: &w.NewHad}
 		}
 		for name, had := range had {
 			if now := all[name].Settings; !now.Equal(Fence()) && !now.Equal(*had) {

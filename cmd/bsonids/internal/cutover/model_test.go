@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // merged reports whether the document was written between the two renames.
@@ -283,7 +284,7 @@ func TestDroppedBehindFence(t *testing.T) {
 			if w.colls["b new"] == nil { // check expects one
 				w.create("b new")
 			}
-			w.colls["b new"].settings = record.Settings{Level: "off", Action: "error"} // of the copy, which another one need not have
+			w.colls["b new"].settings = server.Settings{Level: "off", Action: "error"} // of the copy, which another one need not have
 			w.check(what, names, record.RolledBack)
 		}
 		if fenced == 0 || exchanged == 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // world is a model of a server with one database, of the programs that use it, and of a process that
@@ -49,7 +50,7 @@ type world struct {
 
 type coll struct {
 	id       bson.Binary
-	settings record.Settings
+	settings server.Settings
 	docs     map[string]string
 }
 
@@ -75,8 +76,8 @@ func newWorld(t testing.TB, quirks, streams bool, names ...string) *world {
 			}
 		}
 		fresh.docs["+"+name+"/1"], fresh.docs["+"+name+"/deleted"] = "new other", "new first"
-		old.settings = record.Settings{Level: "moderate", Action: "warn", Validator: []byte(name)}
-		fresh.settings = record.Settings{Level: "off", Action: "error"}
+		old.settings = server.Settings{Level: "moderate", Action: "warn", Validator: []byte(name)}
+		fresh.settings = server.Settings{Level: "off", Action: "error"}
 	}
 	return w
 }
@@ -91,7 +92,7 @@ func idValue(id string) bson.RawValue {
 
 func (w *world) create(name string) *coll {
 	w.clock++
-	w.colls[name] = &coll{id: bson.Binary{Subtype: 4, Data: fmt.Appendf(nil, "%016d", w.clock)}, docs: make(map[string]string), settings: record.Settings{Level: "strict", Action: "error"}}
+	w.colls[name] = &coll{id: bson.Binary{Subtype: 4, Data: fmt.Appendf(nil, "%016d", w.clock)}, docs: make(map[string]string), settings: server.Settings{Level: "strict", Action: "error"}}
 	return w.colls[name]
 }
 
@@ -212,7 +213,7 @@ func (w *world) Look(context.Context) (map[string]Info, error) {
 	return out, nil
 }
 
-func (w *world) Set(_ context.Context, name string, s record.Settings) error {
+func (w *world) Set(_ context.Context, name string, s server.Settings) error {
 	w.call(func() { w.colls[name].settings = s })
 	return nil
 }

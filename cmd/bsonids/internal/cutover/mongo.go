@@ -17,11 +17,11 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/changes"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // nudgeLimit is the time limit of nudge.
@@ -130,7 +130,7 @@ func (s *Server) list(ctx context.Context) (map[string]Info, error) {
 	})
 	out := make(map[string]Info)
 	for _, spec := range specs {
-		out[spec.Name] = Info{spec.UUID, guard.SettingsOf(&spec), s.Router}
+		out[spec.Name] = Info{spec.UUID, server.SettingsOf(&spec), s.Router}
 	}
 	return out, err
 }
@@ -147,16 +147,16 @@ func (s *Server) drop(ctx context.Context, name string) error {
 }
 
 // Set implements [Database].
-func (s *Server) Set(ctx context.Context, name string, settings record.Settings) error {
+func (s *Server) Set(ctx context.Context, name string, settings server.Settings) error {
 	coll := s.DB.Collection(name)
-	err := s.alter(ctx, name, func(ctx context.Context) error { return guard.Ask(ctx, coll, settings) }, func(all map[string]Info) bool {
+	err := s.alter(ctx, name, func(ctx context.Context) error { return server.SetSettings(ctx, coll, settings) }, func(all map[string]Info) bool {
 		is, ok := all[name]
 		return ok && is.Settings.Equal(settings)
 	})
 	if err != nil {
 		return err
 	}
-	return s.Patience.Do(ctx, func() error { return guard.Check(s.in(ctx), coll, settings) })
+	return s.Patience.Do(ctx, func() error { return server.CheckSettings(s.in(ctx), coll, settings) })
 }
 
 // Rename implements [Database].

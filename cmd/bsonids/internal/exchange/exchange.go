@@ -14,7 +14,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
@@ -166,7 +165,7 @@ func (e *Exchange) compare(ctx context.Context, r *Result, back bool) (stuck int
 
 // CutOver exchanges the collections, or rolls the cutover of them back, or compares them.
 func (e *Exchange) CutOver(ctx context.Context, names []string) (r Result, err error) {
-	known, err := patience.Ask(ctx, e.Patience, func() (bool, error) { return guard.Known(ctx, e.db) })
+	known, err := patience.Ask(ctx, e.Patience, func() (bool, error) { return server.Validates(ctx, e.db) })
 	if err != nil {
 		return r, err
 	}

@@ -9,12 +9,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // collections returns the specifications of all collections by name.
@@ -60,7 +60,7 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 		}
 		used[x.Name], used[x.New], used[x.Kept] = true, true, true
 		old, fresh := specs[name], specs[x.New]
-		x.OldID, x.NewID, x.OldHad, x.NewHad = old.UUID, fresh.UUID, guard.SettingsOf(old), guard.SettingsOf(fresh)
+		x.OldID, x.NewID, x.OldHad, x.NewHad = old.UUID, fresh.UUID, server.SettingsOf(old), server.SettingsOf(fresh)
 		out, conversions[name] = append(out, x), conv
 	}
 	if err := e.allowed(ctx, out, privilege.Cutover, privilege.Release); err != nil {
@@ -72,7 +72,7 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 			return nil, nil, err
 		}
 		if !x.OldHad.Equal(x.NewHad) {
-			e.Warn("%s has %s; %s has other settings, which it keeps after the release: %s", x.Name, guard.Describe(x.OldHad), x.New, guard.Describe(x.NewHad))
+			e.Warn("%s has %s; %s has other settings, which it keeps after the release: %s", x.Name, x.OldHad, x.New, x.NewHad)
 		}
 	}
 	return out, conversions, nil

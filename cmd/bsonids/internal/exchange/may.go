@@ -13,7 +13,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/constants"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/sharding"
@@ -33,7 +32,7 @@ func (e *Exchange) mayFence(ctx context.Context, c *record.Cutover) error {
 		case specs[x.Kept] != nil:
 			return failure.Usagef("a collection %s was created while the documents were compared", x.Kept)
 		}
-		x.OldHad, x.NewHad = guard.SettingsOf(old), guard.SettingsOf(fresh)
+		x.OldHad, x.NewHad = server.SettingsOf(old), server.SettingsOf(fresh)
 		if err := e.mayExchange(ctx, &x, old, fresh); err != nil {
 			return err
 		}
@@ -44,8 +43,8 @@ func (e *Exchange) mayFence(ctx context.Context, c *record.Cutover) error {
 // mayExchange detects what would make the exchange fail later, or would be missing after it.
 func (e *Exchange) mayExchange(ctx context.Context, x *record.Exchange, old, fresh *mongo.CollectionSpecification) error {
 	for _, spec := range []*mongo.CollectionSpecification{old, fresh} {
-		why := guard.Unexchangeable(spec)
-		if why == "" && guard.SettingsOf(spec).Equal(cutover.Fence()) {
+		why := server.Unexchangeable(spec)
+		if why == "" && server.SettingsOf(spec).Equal(cutover.Fence()) {
 			why = "it has the validator of a cutover that the record does not have; remove it by hand"
 		}
 		if why != "" {

@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // kindCutover is the kind of the documents of cutovers. The runs that carry out a cutover have documents of their
@@ -74,13 +75,13 @@ type Exchange struct {
 	New  string `bson:"new"`  // of the new collection until it is in place
 	Kept string `bson:"kept"` // of the old collection after that
 
-	Run    string       `bson:"run"`               // _id of the run that made the new collection
-	Maker  string       `bson:"maker,omitempty"`   // the conversion that made it
-	OldID  *bson.Binary `bson:"oldUUID,omitempty"` // UUIDs of the collections, if the server reports them
-	NewID  *bson.Binary `bson:"newUUID,omitempty"`
-	KeptID *bson.Binary `bson:"keptUUID,omitempty"` // UUID of the old collection after it was put away
-	OldHad Settings     `bson:"oldHad"`             // before the fence
-	NewHad Settings     `bson:"newHad"`
+	Run    string          `bson:"run"`               // _id of the run that made the new collection
+	Maker  string          `bson:"maker,omitempty"`   // the conversion that made it
+	OldID  *bson.Binary    `bson:"oldUUID,omitempty"` // UUIDs of the collections, if the server reports them
+	NewID  *bson.Binary    `bson:"newUUID,omitempty"`
+	KeptID *bson.Binary    `bson:"keptUUID,omitempty"` // UUID of the old collection after it was put away
+	OldHad server.Settings `bson:"oldHad"`             // before the fence
+	NewHad server.Settings `bson:"newHad"`
 
 	// Checked is set when all documents were compared since the stream of the cutover began.
 	Checked bool `bson:"checked,omitempty"`

@@ -17,7 +17,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/constants"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/guard"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -305,7 +304,7 @@ func (s *surveyor) read(ctx context.Context, spec mongo.CollectionSpecification,
 
 // describe adds what the server and the record tell of a collection.
 func (s *surveyor) describe(c *Collection, spec mongo.CollectionSpecification) {
-	c.Kept, c.Unexchangeable = s.keptAs(spec), guard.Unexchangeable(&spec)
+	c.Kept, c.Unexchangeable = s.keptAs(spec), server.Unexchangeable(&spec)
 	for _, l := range s.left {
 		if l.Collection == spec.Name && (l.UUID == nil || spec.UUID == nil || l.UUID.Equal(*spec.UUID)) {
 			c.Left = append(c.Left, l)

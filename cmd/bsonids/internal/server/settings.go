@@ -1,5 +1,4 @@
-// Package guard reads and sets the validators of collections, which the fence of a cutover replaces.
-package guard
+package server
 
 import (
 	"bytes"
@@ -11,9 +10,31 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
+
+// Settings are the validator of a collection, its level and its action.
+type Settings struct {
+	Validator []byte `bson:"validator"` // a BSON document, as a binary value; empty if there is none
+	Level     string `bson:"level"`
+	Action    string `bson:"action"`
+}
+
+// Equal reports whether both settings have the same effect.
+func (s Settings) Equal(t Settings) bool {
+	return bytes.Equal(s.Validator, t.Validator) && s.Level == t.Level && s.Action == t.Action
+}
+
+// Text returns the validator in canonical extended JSON.
+func (s Settings) Text() string {
+	if len(s.Validator) == 0 {
+		return "{}"
+	}
+	b, err := bson.MarshalExtJSON(bson.Raw(s.Validator), true, false)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
 
 // The levels and actions of validation, as MongoDB names them.
 const (
@@ -27,8 +48,8 @@ var ErrChanged = errors.New("another program changed the settings")
 
 // SettingsOf returns the settings in the specification of a collection. The defaults of the server
 // are filled in.
-func SettingsOf(spec *mongo.CollectionSpecification) record.Settings {
-	s := record.Settings{Level: strict, Action: actionError}
+func SettingsOf(spec *mongo.CollectionSpecification) Settings {
+	s := Settings{Level: strict, Action: actionError}
 	if v, ok := spec.Options.Lookup("validator").DocumentOK(); ok && len(v) > 5 {
 		s.Validator = bytes.Clone(v)
 	}
@@ -63,10 +84,10 @@ func Unexchangeable(spec *mongo.CollectionSpecification) string {
 	return Unchangeable(spec)
 }
 
-// Known reports whether the server knows the command that sets validators. The command that is sent
+// Validates reports whether the server knows the command that sets validators. The command that is sent
 // changes nothing: it names a collection that does not exist. A user who may not send it may still
 // see the validator.
-func Known(ctx context.Context, db *mongo.Database) (bool, error) {
+func Validates(ctx context.Context, db *mongo.Database) (bool, error) {
 	err := db.RunCommand(ctx, bson.D{{Key: "collMod", Value: "bsonids.absent"}}).Err()
 	switch {
 	case failure.Means(err, failure.Unknown):
@@ -78,7 +99,7 @@ func Known(ctx context.Context, db *mongo.Database) (bool, error) {
 }
 
 // command returns the command that gives a collection the settings.
-func command(collection string, s record.Settings) bson.D {
+func command(collection string, s Settings) bson.D {
 	var validator any = bson.D{}
 	if len(s.Validator) > 0 {
 		validator = bson.Raw(s.Validator)
@@ -87,29 +108,29 @@ func command(collection string, s record.Settings) bson.D {
 		{Key: "validationLevel", Value: s.Level}, {Key: "validationAction", Value: s.Action}}
 }
 
-// Ask asks for the settings of the collection, with write concern majority. [Check] tells whether the collection has
+// SetSettings asks for the settings of the collection, with write concern majority. [CheckSettings] tells whether the collection has
 // them then.
-func Ask(ctx context.Context, coll *mongo.Collection, s record.Settings) error {
+func SetSettings(ctx context.Context, coll *mongo.Collection, s Settings) error {
 	majority := bson.E{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}
 	return coll.Database().RunCommand(ctx, append(command(coll.Name(), s), majority)).Err()
 }
 
-// Check returns an error that wraps [ErrChanged] if the collection has other settings.
-func Check(ctx context.Context, coll *mongo.Collection, want record.Settings) error {
-	spec, err := server.FindCollection(ctx, coll)
+// CheckSettings returns an error that wraps [ErrChanged] if the collection has other settings.
+func CheckSettings(ctx context.Context, coll *mongo.Collection, want Settings) error {
+	spec, err := FindCollection(ctx, coll)
 	if err != nil {
 		return err
 	}
 	if got := SettingsOf(spec); !got.Equal(want) {
 		return &failure.Error{Err: ErrChanged, Text: fmt.Sprintf("the server was asked for other settings of %s.%s than it now has: "+
 			"another program changed them at the same time, or the server does not keep them; it has %s",
-			coll.Database().Name(), coll.Name(), Describe(got))}
+			coll.Database().Name(), coll.Name(), got)}
 	}
 	return nil
 }
 
-// Describe returns the settings in one line. The validator is extended JSON.
-func Describe(s record.Settings) string {
+// String returns the settings in one line. The validator is extended JSON.
+func (s Settings) String() string {
 	validator := "no validator"
 	if len(s.Validator) > 0 {
 		validator = "the validator " + s.Text()
