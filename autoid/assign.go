@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // Assign puts the next id of src into doc if the _id of doc is missing or zero, see
@@ -143,9 +145,9 @@ func placeInMap(v reflect.Value) (idPlace, error) {
 
 func placeInStruct(v reflect.Value, r reading) (idPlace, error) {
 	f := idFieldOf(v.Type(), r)
-	if f.index == nil {
+	if f.Index == nil {
 		for i := range v.NumField() {
-			if field := v.Type().Field(i); f.where == nowhere && field.IsExported() && strings.EqualFold(readTag(field, r.json).name, "id") {
+			if field := v.Type().Field(i); f.where == nowhere && field.IsExported() && strings.EqualFold(elements.TagOf(field, r.json).Name, "id") {
 				return notAssignable("no field has the bson tag _id; the key of its field %s is id", field.Name)
 			}
 		}
@@ -157,19 +159,7 @@ func placeInStruct(v reflect.Value, r reading) (idPlace, error) {
 	if !v.CanSet() {
 		return notAssignable("a struct needs a pointer to get an _id")
 	}
-	return idPlace{of: v.Type().FieldByIndex(f.index).Type, set: func(id reflect.Value) {
-		v := v
-		for _, at := range f.index {
-			if v.Kind() == reflect.Pointer {
-				if v.IsNil() {
-					v.Set(reflect.New(v.Type().Elem()))
-				}
-				v = v.Elem()
-			}
-			v = v.Field(at)
-		}
-		v.Set(id)
-	}}, nil
+	return idPlace{of: f.Type, set: func(id reflect.Value) { f.Target(v).Set(id) }}, nil
 }
 
 // fit returns id as a value of type t.

@@ -191,13 +191,13 @@ func (c *documentCodec) newPlan(ec bson.EncodeContext, t reflect.Type) (*plan, e
 	}
 	r := readingOf(ec)
 	f := idFieldOf(to, r)
-	if f.index != nil {
-		p.idType = placeType(ec.Registry, to, to.FieldByIndex(f.index).Type, f.truncate)
+	if f.Index != nil {
+		p.idType = placeType(ec.Registry, to, f.Type, f.Truncate)
 	}
 	if _, ok := behind.(driver.StructEncoder); !ok {
 		f = idFieldOfEither(to, r)
 	}
-	p.field, p.place, p.omitEmpty = f, f.place, f.omitEmpty
+	p.field, p.place, p.omitEmpty = f, f.place, f.OmitEmpty
 	return p, nil
 }
 

@@ -3,10 +3,11 @@ package autoid
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // placement says where the encoded form of a document can have its _id.
@@ -56,12 +57,11 @@ type tagged struct {
 // idField is what a struct type tells about the _id that the driver writes for it.
 type idField struct {
 	where placement // if the value does not tell more
-	index []int     // of the field that is the _id; nil if it is not known
 
-	omitEmpty bool                     // the field's tag has omitempty
-	truncate  bool                     // the field's tag has truncate
-	empty     func(reflect.Value) bool // reports whether the driver takes the field for empty; nil if it is not known
-	sure      bool                     // no other field can be the _id
+	elements.Field // that is the _id, with the OmitEmpty of the client; its Index is nil if it is not known
+
+	empty func(reflect.Value) bool // reports whether the driver takes the field for empty; nil if it is not known
+	sure  bool                     // no other field can be the _id
 
 	either []*idField // those of the two readings, if only the encoded form tells which one is the _id
 }
@@ -72,7 +72,7 @@ func (f *idField) zeroFields(v reflect.Value, zeroIsMissing bool) []reflect.Valu
 	var zero []reflect.Value
 	for _, one := range f.either {
 		field, ok := one.value(v)
-		if ok && isZero(field) && (zeroIsMissing || one.omitEmpty && isWrittenWhenZero(field)) {
+		if ok && isZero(field) && (zeroIsMissing || one.OmitEmpty && isWrittenWhenZero(field)) {
 			zero = append(zero, field)
 		}
 	}
@@ -88,11 +88,11 @@ func (f *idField) place(v reflect.Value, zeroIsMissing bool) (placement, reflect
 		return anywhere, field
 	case !ok:
 		return f.where, field
-	case f.sure && f.omitEmpty && f.empty != nil && f.empty(field):
+	case f.sure && f.OmitEmpty && f.empty != nil && f.empty(field):
 		return nowhere, field
-	case isZero(field) && (zeroIsMissing || f.omitEmpty && isWrittenWhenZero(field)):
+	case isZero(field) && (zeroIsMissing || f.OmitEmpty && isWrittenWhenZero(field)):
 		return replaced, field
-	case f.sure && !f.omitEmpty, f.sure && f.empty != nil:
+	case f.sure && !f.OmitEmpty, f.sure && f.empty != nil:
 		return somewhere, field
 	default:
 		return f.where, field // an option of the client can omit the field
@@ -125,19 +125,10 @@ func isNullUUID(t reflect.Type) bool {
 
 // value returns the field of v that is the _id, if it is known and there.
 func (f *idField) value(v reflect.Value) (reflect.Value, bool) {
-	if f.index == nil {
+	if f.Index == nil {
 		return reflect.Value{}, false
 	}
-	for _, at := range f.index {
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				return reflect.Value{}, false
-			}
-			v = v.Elem()
-		}
-		v = v.Field(at)
-	}
-	return v, true
+	return f.Value(v)
 }
 
 // isZero reports whether v is nil, zero, or a pointer to something zero.
@@ -170,14 +161,16 @@ func idFieldOf(t reflect.Type, r reading) *idField {
 	if f, ok := idFields.Load(key); ok {
 		return f.(*idField)
 	}
-	s := fieldScan{reading: r, id: idField{where: nowhere, sure: true}}
-	s.fields(t, nil, true)
+	s := fieldScan{omitEmpty: r.omitEmpty, id: idField{where: nowhere, sure: true}}
+	for _, f := range (elements.Reading{JSON: r.json, Embedded: true}).All(t) {
+		s.scan(f)
+	}
 	f := &s.id
 	if s.unknown {
 		f.where, f.sure = anywhere, false
 	}
 	if s.twice {
-		f.index = nil
+		f.Index = nil
 	}
 	kept, _ := idFields.LoadOrStore(key, f)
 	return kept.(*idField)
@@ -188,86 +181,64 @@ func idFieldOf(t reflect.Type, r reading) *idField {
 // first, and another client of the same registry can have been first.
 func idFieldOfEither(t reflect.Type, r reading) *idField {
 	f, other := idFieldOf(t, r), idFieldOf(t, reading{json: !r.json, omitEmpty: r.omitEmpty})
-	if f.where == other.where && f.sure == other.sure && f.omitEmpty == other.omitEmpty && slices.Equal(f.index, other.index) {
+	if f.where == other.where && f.sure == other.sure && f.OmitEmpty == other.OmitEmpty && slices.Equal(f.Index, other.Index) {
 		return f
 	}
 	// The encoded form tells the reading, and whether its _id is zero.
-	either := &idField{where: anywhere, index: f.index, omitEmpty: f.omitEmpty}
-	if f.index == nil {
-		either.index, either.omitEmpty = other.index, other.omitEmpty
+	either := &idField{where: anywhere, Field: f.Field}
+	if f.Index == nil {
+		either.Field = other.Field
 	}
 	if f.where != nowhere && other.where != nowhere {
-		either.index = nil // the _id need not be from this field
+		either.Index = nil // the _id need not be from this field
 		either.either = []*idField{f, other}
 	}
 	return either
 }
 
-// A fieldScan goes through the fields of a struct in the order in which the driver writes them.
+// A fieldScan goes through the elements of a struct in their order.
 type fieldScan struct {
-	reading
-	id      idField
-	found   bool // a field that can be the _id came
-	depth   int  // of that field
-	other   bool // a field that can be another element came
-	unknown bool // a map or a field that only some registries write can hold an _id
-	twice   bool // it is not known which field is the _id
+	omitEmpty bool // OmitEmpty
+	id        idField
+	found     bool // a field that can be the _id came
+	depth     int  // of that field
+	other     bool // a field that can be another element came
+	unknown   bool // a map or a field that only some registries write can hold an _id
+	twice     bool // it is not known which field is the _id
 }
 
-// fields scans t, which is at the given index. If known, the driver writes the fields of t whatever
-// the registry is, unless a pointer on the way is nil. A struct that is inline in itself never ends,
-// as in the driver.
-func (s *fieldScan) fields(t reflect.Type, index []int, known bool) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		// The codec of the driver's mgo registry takes embedded fields that are not exported, too.
-		if !f.IsExported() && !f.Anonymous {
-			continue
-		}
-		tag := readTag(f, s.json)
-		if tag.skip {
-			continue
-		}
-		at := append(slices.Clip(index), i)
-		if tag.inline {
-			inner := f.Type
-			if inner.Kind() == reflect.Pointer {
-				inner = inner.Elem()
-			}
-			if inner.Kind() != reflect.Struct {
-				s.unknown = true
-				continue
-			}
-			s.fields(inner, at, known && f.IsExported())
-			continue
-		}
-		if tag.name != "_id" {
-			s.other = true
-			continue
-		}
-		s.candidate(f, tag, at, known && f.IsExported())
+// scan notes what f tells. It can be a field that only the codec of the driver's mgo registries writes: an embedded one that
+// is not exported.
+func (s *fieldScan) scan(f elements.Field) {
+	switch {
+	case f.Inline:
+		s.unknown = true
+	case f.Name != "_id":
+		s.other = true
+	default:
+		s.candidate(f)
 	}
 }
 
 // candidate notes a field with the key _id. Of several the driver writes the one that is inline in
 // the fewest structs, and refuses the type if that does not decide.
-func (s *fieldScan) candidate(f reflect.StructField, tag fieldTag, at []int, known bool) {
+func (s *fieldScan) candidate(f elements.Field) {
 	if s.found {
 		s.unknown = true
-		if len(at) > s.depth {
+		if len(f.Index) > s.depth {
 			return
 		}
-		s.twice = len(at) == s.depth || !known
+		s.twice = len(f.Index) == s.depth || !f.Exported
 	}
 	first := !s.found && !s.other
-	s.found, s.depth = true, len(at)
+	s.found, s.depth = true, len(f.Index)
 	s.id.where = anywhere
 	if first {
 		s.id.where = firstOrNever
 	}
-	if known {
-		s.id.index, s.id.omitEmpty, s.id.empty = at, tag.omitEmpty || s.omitEmpty, emptyFunc(f.Type)
-		s.id.truncate = tag.truncate
+	if f.Exported {
+		f.OmitEmpty = f.OmitEmpty || s.omitEmpty
+		s.id.Field, s.id.empty = f, emptyFunc(f.Type)
 	}
 }
 
@@ -288,38 +259,4 @@ func emptyFunc(t reflect.Type) func(reflect.Value) bool {
 	default:
 		return nil
 	}
-}
-
-// fieldTag is what the driver reads from the tag of a struct field, as far as it decides on keys.
-type fieldTag struct {
-	name      string
-	omitEmpty bool
-	truncate  bool
-	inline    bool
-	skip      bool
-}
-
-// readTag reads the bson tag of f; if there is none, the json tag if json is set; and else a whole
-// tag without a key.
-func readTag(f reflect.StructField, json bool) fieldTag {
-	text, ok := f.Tag.Lookup("bson")
-	if !ok && json {
-		text, ok = f.Tag.Lookup("json")
-	}
-	if !ok && !strings.Contains(string(f.Tag), ":") {
-		text = string(f.Tag)
-	}
-	if text == "-" {
-		return fieldTag{skip: true}
-	}
-	t := fieldTag{name: strings.ToLower(f.Name)}
-	for i, part := range strings.Split(text, ",") {
-		if i == 0 && part != "" {
-			t.name = part
-		}
-		t.omitEmpty = t.omitEmpty || part == "omitempty"
-		t.truncate = t.truncate || part == "truncate"
-		t.inline = t.inline || part == "inline"
-	}
-	return t
 }

@@ -97,8 +97,8 @@ func TestIDField(t *testing.T) {
 		}{}, firstOrNever, nil, true},
 	} {
 		f := idFieldOf(reflect.TypeOf(tt.doc), reading{})
-		if f.where != tt.where || !slices.Equal(f.index, tt.index) || f.sure != tt.sure {
-			t.Errorf("%T: got %v, %v, %v; want %v, %v, %v", tt.doc, f.where, f.index, f.sure, tt.where, tt.index, tt.sure)
+		if f.where != tt.where || !slices.Equal(f.Index, tt.index) || f.sure != tt.sure {
+			t.Errorf("%T: got %v, %v, %v; want %v, %v, %v", tt.doc, f.where, f.Index, f.sure, tt.where, tt.index, tt.sure)
 		}
 	}
 	typ := reflect.TypeFor[struct {

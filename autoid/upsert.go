@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // isUpsert reports whether opts set the option Upsert. An error among them is returned by the
@@ -194,7 +195,7 @@ func structsSet(update any, r reading) []reflect.Type {
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {
-				add(readTag(f, r.json).name, v.Field(i))
+				add(elements.TagOf(f, r.json).Name, v.Field(i))
 			}
 		}
 	case v.IsValid() && v.Type() == reflect.TypeFor[bson.D]():

@@ -60,30 +60,15 @@ func v1Reason(method, does string) string {
 		"which %s in place of a BSON type, or register a codec for the type", method, does)
 }
 
-// holdsUUID reports whether a value of type t can hold a UUID: whether t is of kind [16]byte, or
+// holdsUUID reports whether a value of type t can hold a UUID: whether it is of kind [16]byte, or
 // has a field, an element or a key that is, at any depth.
-func holdsUUID(t reflect.Type) bool { return holds(t, make(map[reflect.Type]bool)) }
-
-func holds(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if seen[t] {
-		return false
-	}
-	seen[t] = true
-	switch t.Kind() {
-	case reflect.Array:
-		return t.Len() == 16 && t.Elem().Kind() == reflect.Uint8 || holds(t.Elem(), seen)
-	case reflect.Pointer, reflect.Slice:
-		return holds(t.Elem(), seen)
-	case reflect.Map:
-		return holds(t.Key(), seen) || holds(t.Elem(), seen)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if holds(t.Field(i).Type, seen) {
-				return true
-			}
+func holdsUUID(t reflect.Type) bool {
+	return leadsTo(t, allFields, func(t reflect.Type) answer {
+		if isUUIDKind(t) {
+			return yes
 		}
-	}
-	return false
+		return look
+	})
 }
 
 // The types of driver version 1 compile in programs of version 2, which does not know them. It writes

@@ -2,11 +2,11 @@ package bsoncodec
 
 import (
 	"reflect"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // kindEncoder stands before the driver's encoder for a kind of which driver version 1 has types that
@@ -79,7 +79,7 @@ func settleFields(reg *bson.Registry, t reflect.Type, depth int) {
 		case reflect.Pointer:
 			ft = ft.Elem()
 		}
-		if ft.Kind() == reflect.Struct && depth < maxPointers && strings.Contains(string(f.Tag), "inline") {
+		if ft.Kind() == reflect.Struct && depth < maxPointers && (elements.TagOf(f, false).Inline || elements.TagOf(f, true).Inline) {
 			settleFields(reg, ft, depth+1)
 		}
 	}

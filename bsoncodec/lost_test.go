@@ -102,6 +102,10 @@ type (
 		room `bson:",inline"`
 		Name string
 	}
+	inlineNamed struct {
+		room `bson:"inline"` // the key is an option, too
+		Name string
+	}
 	inlinePointer struct {
 		Name  string
 		*room `bson:"x,omitempty,inline"`
@@ -196,6 +200,7 @@ func TestLostUUIDsAreRefused(t *testing.T) {
 			if mode != "mgo" { // which stores what is embedded
 				testLost(t, reg, aroundRoom{exportedID{u}}, "RegisterUUIDType")
 				testLost(t, reg, inlineRoom{room{u}, "x"}, "its field room has the tag inline")
+				testLost(t, reg, inlineNamed{room{u}, "x"}, "its field room has the tag inline")
 				testLost(t, reg, inlinePointer{"x", &room{u}}, "its field room has the tag inline")
 				testLost(t, reg, inlineRooms{"x", rooms{"a": u}}, "its field rooms has the tag inline")
 			}

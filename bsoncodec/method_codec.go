@@ -67,7 +67,7 @@ func (r *typeRules) method(t reflect.Type, m method) *methodType {
 	}
 	k := &methodType{refusal: refusal{r.errPromoted(t, m, false), r.errPromoted(t, m, true)}}
 	k.searched = !m.decode && !r.subtype0 && t.PkgPath() != tStandardUUID.PkgPath() && // which writes no subtype 0
-		r.canHoldUUID(t, false, map[reflect.Type]bool{})
+		r.canHoldUUID(t, false)
 	known, _ := r.methods.LoadOrStore(key{t, m}, k)
 	return known.(*methodType)
 }

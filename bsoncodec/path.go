@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/elements"
 	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
@@ -118,25 +119,18 @@ func (s *search) findField(v reflect.Value) (path []string, ok bool) {
 	t := v.Type()
 	for i := range t.NumField() {
 		f := t.Field(i)
-		tag := structTag(f, s.jsonTags)
-		if !f.IsExported() || tag == "-" {
+		tag := elements.TagOf(f, s.jsonTags)
+		if !f.IsExported() || tag.Skip {
 			continue
 		}
-		name, options, _ := strings.Cut(tag, ",")
-		if name == "" {
-			name = strings.ToLower(f.Name)
+		fv := v.Field(i)
+		if tag.OmitEmpty && isOmitted(fv) {
+			fv = reflect.Value{}
 		}
-		fv, inline := v.Field(i), false
-		for option := range strings.SplitSeq(options, ",") {
-			inline = inline || option == "inline"
-			if option == "omitempty" && isOmitted(fv) {
-				fv = reflect.Value{}
-			}
-		}
-		if inline {
+		if tag.Inline {
 			path, ok = s.findInline(fv)
 		} else if path, ok = s.find(fv); ok {
-			path = append([]string{name}, path...)
+			path = append([]string{tag.Name}, path...)
 		}
 		if ok {
 			return path, true

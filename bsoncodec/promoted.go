@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // A struct has the methods of the fields that it embeds. If one is a method for BSON, the driver calls it for the whole
@@ -110,7 +112,7 @@ func losesField(f reflect.StructField, storesEmbedded, jsonTags bool) bool {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
 		return false
 	}
-	return isStored(f, storesEmbedded) && f.Type.Size() > 0 && structTag(f, jsonTags) != "-"
+	return isStored(f, storesEmbedded) && f.Type.Size() > 0 && !elements.TagOf(f, jsonTags).Skip
 }
 
 // isPromoted reports whether the compiler made f, a method of a type, of the method of an embedded field. The code of such a

@@ -27,30 +27,15 @@ func (b *RegistryBuilder) AllowSubtype0OfMethods() *RegistryBuilder {
 	return b
 }
 
-// canHoldUUID reports whether a value of type t can hold a UUID that errSubtype0 looks for. With octets, that is one of kind
-// [16]byte in what is known of the type. seen are types that cannot.
-func (r *typeRules) canHoldUUID(t reflect.Type, octets bool, seen map[reflect.Type]bool) bool {
-	if seen[t] {
-		return false
-	}
-	seen[t] = true
-	switch t.Kind() {
-	case reflect.Interface, reflect.String:
-		return !octets
-	case reflect.Array:
-		return r.isOctetsOfUUID(t) || r.canHoldUUID(t.Elem(), octets, seen)
-	case reflect.Pointer, reflect.Slice:
-		return r.canHoldUUID(t.Elem(), octets, seen)
-	case reflect.Map:
-		return r.canHoldUUID(t.Key(), octets, seen) || r.canHoldUUID(t.Elem(), octets, seen)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if r.canHoldUUID(t.Field(i).Type, octets, seen) {
-				return true
-			}
+// canHoldUUID reports whether a value of type t can hold a UUID that errSubtype0 looks for, as far as its type tells: one of
+// kind [16]byte. A string, and what an interface can hold, count as UUIDs too, unless octets is set.
+func (r *typeRules) canHoldUUID(t reflect.Type, octets bool) bool {
+	return leadsTo(t, allFields, func(t reflect.Type) answer {
+		if r.isOctetsOfUUID(t) || !octets && (t.Kind() == reflect.Interface || t.Kind() == reflect.String) {
+			return yes
 		}
-	}
-	return false
+		return look
+	})
 }
 
 // isOctetsOfUUID reports whether t is an array of octets that is a UUID as far as the registry can tell.
@@ -110,7 +95,7 @@ func (r *typeRules) octetsIn(val reflect.Value) func([16]byte) bool {
 		val = val.Elem()
 	}
 	if val.Kind() == reflect.Struct && isShared(val.Type()) {
-		held := r.canHoldUUID(val.Type(), true, map[reflect.Type]bool{})
+		held := r.canHoldUUID(val.Type(), true)
 		return func([16]byte) bool { return held }
 	}
 	s := octetsSearch{rules: r, uuids: map[[16]byte]bool{}, plain: map[[16]byte]bool{}, seen: map[visited]bool{}, values: maxSearched}

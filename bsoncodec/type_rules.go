@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // The driver encodes a struct as a document of its exported fields. A struct around a UUID, such as
@@ -129,7 +131,7 @@ func (r *typeRules) errAnywhere(t reflect.Type, decode, jsonTags bool) error {
 func (r *typeRules) lost(t reflect.Type, embedded, jsonTags bool) string {
 	if !stores(t, embedded, jsonTags, map[reflect.Type]bool{}) {
 		switch _, sole := soleField(t, jsonTags); {
-		case !r.reaches(t, jsonTags, map[reflect.Type]bool{}):
+		case !r.reaches(t, jsonTags):
 			return ""
 		case sole:
 			return "a struct around a UUID that is not exported, which the driver stores as an empty document"
@@ -152,7 +154,7 @@ func (r *typeRules) lost(t reflect.Type, embedded, jsonTags bool) string {
 // driver does not store it and there is a UUID in it, and "" if there is none.
 func (r *typeRules) lostInline(t reflect.Type, embedded, jsonTags bool) string {
 	for _, f := range fieldsOf(t, jsonTags) {
-		if f.Anonymous && !isStored(f, embedded) && isInline(structTag(f, jsonTags)) && r.reaches(f.Type, jsonTags, map[reflect.Type]bool{}) {
+		if f.Anonymous && !isStored(f, embedded) && elements.TagOf(f, jsonTags).Inline && r.reaches(f.Type, jsonTags) {
 			return f.Name
 		}
 	}
@@ -174,57 +176,77 @@ func stores(t reflect.Type, embedded, jsonTags bool, seen map[reflect.Type]bool)
 	seen[t] = true
 	for i := range t.NumField() {
 		f := t.Field(i)
-		tag := structTag(f, jsonTags)
-		if !isStored(f, embedded) || tag == "-" {
+		tag := elements.TagOf(f, jsonTags)
+		if !isStored(f, embedded) || tag.Skip {
 			continue
 		}
 		inner := f.Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
-		if !isInline(tag) || inner.Kind() != reflect.Struct || stores(inner, embedded, jsonTags, seen) {
+		if !tag.Inline || inner.Kind() != reflect.Struct || stores(inner, embedded, jsonTags, seen) {
 			return true
 		}
 	}
 	return false
-}
-
-// isInline reports whether a struct tag has the option inline.
-func isInline(tag string) bool {
-	_, options, _ := strings.Cut(tag, ",")
-	return slices.Contains(strings.Split(options, ","), "inline")
 }
 
 // reaches reports whether a value of type t holds a UUID or leads to one, through any field that is not tagged "-". Nothing
-// is known of interfaces. The types in seen do not.
-func (r *typeRules) reaches(t reflect.Type, jsonTags bool, seen map[reflect.Type]bool) bool {
-	switch {
-	case seen[t] || r.bytes[t]:
-		return false
-	case r.uuids[t]:
-		return true
-	case isOctets(t):
-		return r.unregistered != asBytes
-	}
-	seen[t] = true
-	switch t.Kind() {
-	case reflect.Array:
-		return t.Len() > 0 && r.reaches(t.Elem(), jsonTags, seen)
-	case reflect.Pointer, reflect.Slice:
-		return r.reaches(t.Elem(), jsonTags, seen)
-	case reflect.Map:
-		return r.reaches(t.Key(), jsonTags, seen) || r.reaches(t.Elem(), jsonTags, seen)
-	case reflect.Struct:
-		if to := pointsTo(t); to != nil && r.reaches(to, jsonTags, seen) {
-			return true
+// is known of interfaces.
+func (r *typeRules) reaches(t reflect.Type, jsonTags bool) bool {
+	fields := func(t reflect.Type) []reflect.StructField { return fieldsOf(t, jsonTags) }
+	return leadsTo(t, fields, func(t reflect.Type) answer {
+		switch {
+		case r.bytes[t], isOctets(t) && !r.uuids[t] && r.unregistered == asBytes:
+			return no
+		case r.uuids[t], isOctets(t):
+			return yes
 		}
-		for _, f := range fieldsOf(t, jsonTags) {
-			if r.reaches(f.Type, jsonTags, seen) {
+		return look
+	})
+}
+
+// An answer says whether a type is what is looked for, or may lead to it.
+type answer uint8
+
+const (
+	look answer = iota
+	no
+	yes
+)
+
+// leadsTo reports whether tell answers yes for t or for a type that values of type t lead to: through pointers, elements,
+// keys, and the fields of structs that fields returns. It does not look into a type for which tell answers no.
+func leadsTo(t reflect.Type, fields func(reflect.Type) []reflect.StructField, tell func(reflect.Type) answer) bool {
+	seen := map[reflect.Type]bool{}
+	var leads func(t reflect.Type) bool
+	leads = func(t reflect.Type) bool {
+		if seen[t] {
+			return false
+		}
+		seen[t] = true
+		switch tell(t) {
+		case yes:
+			return true
+		case no:
+			return false
+		}
+		switch t.Kind() {
+		case reflect.Array:
+			return t.Len() > 0 && leads(t.Elem())
+		case reflect.Pointer, reflect.Slice:
+			return leads(t.Elem())
+		case reflect.Map:
+			return leads(t.Key()) || leads(t.Elem())
+		case reflect.Struct:
+			if to := pointsTo(t); to != nil && leads(to) {
 				return true
 			}
+			return slices.ContainsFunc(fields(t), func(f reflect.StructField) bool { return leads(f.Type) })
 		}
+		return false
 	}
-	return false
+	return leads(t)
 }
 
 // pointsTo returns what the struct type t is a pointer to, as [atomic.Pointer] and weak.Pointer are: a field is an
@@ -284,7 +306,7 @@ func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) 
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if !isStored(f, embedded) || !isInline(structTag(f, jsonTags)) {
+		if !isStored(f, embedded) || !elements.TagOf(f, jsonTags).Inline {
 			continue
 		}
 		inner := f.Type
@@ -303,7 +325,7 @@ func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) 
 		case !ok || !r.isUUID(sole.Type, 0):
 		case !sole.IsExported() && (hasText(inner) || r.uuids[inner] || isValueOfItsOwn(inner, decode)):
 			reason = "a UUID that is not exported, which the driver does not store"
-		case sole.Anonymous && structTag(sole, jsonTags) != "" && isValueOfItsOwn(sole.Type, decode):
+		case sole.Anonymous && elements.TagText(sole, jsonTags) != "" && isValueOfItsOwn(sole.Type, decode):
 			// The methods are those of the UUID, which the driver calls for the key.
 		case sole.Anonymous && isValueOfItsOwn(inner, decode):
 			reason = "a UUID with methods for BSON, which the driver does not call then"
@@ -373,7 +395,7 @@ func (r *typeRules) errRefused(t reflect.Type, decode bool, stored string) error
 // aroundUUID says how a struct around a UUID is stored, "" if t is none.
 func (r *typeRules) aroundUUID(t reflect.Type, jsonTags bool) string {
 	f, ok := soleField(t, jsonTags)
-	if !ok || !f.Anonymous || structTag(f, jsonTags) != "" || !r.isUUID(f.Type, 0) {
+	if !ok || !f.Anonymous || elements.TagText(f, jsonTags) != "" || !r.isUUID(f.Type, 0) {
 		return ""
 	}
 	return fmt.Sprintf("a struct around a UUID, which the driver stores as the document {%s: …}", strings.ToLower(f.Name))
@@ -386,7 +408,7 @@ func (r *typeRules) nullUUID(t reflect.Type, jsonTags bool) string {
 		return ""
 	}
 	id, valid := t.Field(c.uuid), t.Field(c.valid)
-	if !id.IsExported() || valid.Name != "Valid" || structTag(id, jsonTags) != "" || structTag(valid, jsonTags) != "" || !r.isUUID(id.Type, 0) {
+	if !id.IsExported() || valid.Name != "Valid" || elements.TagText(id, jsonTags) != "" || elements.TagText(valid, jsonTags) != "" || !r.isUUID(id.Type, 0) {
 		return ""
 	}
 	return fmt.Sprintf("a UUID that can be null, which the driver stores as the document {%s: …, valid: …}", c.key)
@@ -409,7 +431,7 @@ func (r *typeRules) isUUID(t reflect.Type, depth int) bool {
 		return r.isUUID(t.Elem(), depth+1)
 	case t.Kind() == reflect.Struct:
 		f, ok := soleField(t, false)
-		return ok && structTag(f, false) == "" && (f.Anonymous || !f.IsExported()) && r.isUUID(f.Type, depth+1)
+		return ok && elements.TagText(f, false) == "" && (f.Anonymous || !f.IsExported()) && r.isUUID(f.Type, depth+1)
 	}
 	return false
 }
@@ -418,9 +440,17 @@ func (r *typeRules) isUUID(t reflect.Type, depth int) bool {
 func fieldsOf(t reflect.Type, jsonTags bool) []reflect.StructField {
 	var fields []reflect.StructField
 	for i := range t.NumField() {
-		if f := t.Field(i); f.Name != "_" && structTag(f, jsonTags) != "-" {
+		if f := t.Field(i); f.Name != "_" && !elements.TagOf(f, jsonTags).Skip {
 			fields = append(fields, f)
 		}
+	}
+	return fields
+}
+
+// allFields returns the fields of the struct type t.
+func allFields(t reflect.Type) (fields []reflect.StructField) {
+	for i := range t.NumField() {
+		fields = append(fields, t.Field(i))
 	}
 	return fields
 }
@@ -432,18 +462,6 @@ func soleField(t reflect.Type, jsonTags bool) (sole reflect.StructField, ok bool
 		return sole, false
 	}
 	return fields[0], true
-}
-
-// structTag returns the struct tag of f that the driver reads.
-func structTag(f reflect.StructField, jsonTags bool) string {
-	tag, ok := f.Tag.Lookup("bson")
-	if !ok && jsonTags {
-		tag, ok = f.Tag.Lookup("json")
-	}
-	if !ok && !strings.Contains(string(f.Tag), ":") {
-		tag = string(f.Tag)
-	}
-	return tag
 }
 
 // hasText reports whether t or *t is text or JSON.
@@ -489,11 +507,7 @@ func keyOf(f reflect.StructField) string {
 	if !f.IsExported() {
 		return ""
 	}
-	key, _, _ := strings.Cut(structTag(f, false), ",")
-	if key == "" {
-		key = f.Name
-	}
-	return strings.ToLower(key)
+	return strings.ToLower(elements.TagOf(f, false).Name)
 }
 
 // hasOwnRepresentation reports whether t is a type of package uuidrep that has a representation of its own.

@@ -184,7 +184,7 @@ func TestDriverPanicsOnNilElements(t *testing.T) {
 	_ = bson.Unmarshal(raw, &struct{ A []any }{[]any{nil}})
 }
 
-// autoid reads struct tags as the driver does.
+// Package elements reads struct tags as the driver does; its own test compares the two on random types.
 func TestDriverReadsTags(t *testing.T) {
 	type inner struct{ Inner int }
 	type tagged struct {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // A readFunc sets v to the value of type t in data, which is valid.
@@ -37,7 +39,7 @@ type decodeField struct {
 	one    int      // the index of a field that is not inline, or -1
 	header string   // the type, the name, 0
 	read   readFunc // nil if the fallback must decode the element, or if there is no decoder
-	field
+	elements.Field
 	// If direct is directCodec, the codec, and the decoder of which it is a part.
 	codec   ValueCodec
 	decoder bson.ValueDecoder
@@ -160,7 +162,7 @@ func (p *decodePlan) decodeDocument(doc []byte, v reflect.Value) error {
 			if start := at + len(f.header); f.direct != notDirectly && start < len(doc) && string(doc[at:start]) == f.header {
 				size, err := p.readDirect(f, doc[start:], v)
 				if err != nil {
-					return wrapKey(f.name, err)
+					return wrapKey(f.Name, err)
 				}
 				if size > 0 {
 					at = start + size
@@ -181,8 +183,8 @@ func (p *decodePlan) decodeDocument(doc []byte, v reflect.Value) error {
 func (p *decodePlan) readField(doc []byte, at, next int, v reflect.Value) (int, int, error) {
 	element := doc[at:]
 	var end int // of the key
-	if next < len(p.fields) && hasKey(element, p.fields[next].name) {
-		end = 1 + len(p.fields[next].name)
+	if next < len(p.fields) && hasKey(element, p.fields[next].Name) {
+		end = 1 + len(p.fields[next].Name)
 	} else {
 		end = keyEnd(element) // the last byte of doc is 0
 		i, ok := p.lookup(element[1:end])
@@ -214,7 +216,7 @@ func (p *decodePlan) readField(doc []byte, at, next int, v reflect.Value) (int, 
 	if f.one >= 0 {
 		fv = v.Field(f.one)
 	} else {
-		fv = f.target(v)
+		fv = f.Target(v)
 	}
 	switch {
 	case f.iface && !fv.IsNil() && fv.Elem().Kind() == reflect.Pointer:
@@ -222,16 +224,16 @@ func (p *decodePlan) readField(doc []byte, at, next int, v reflect.Value) (int, 
 	case f.read == nil && !p.zeroStructs:
 		return at, next, p.decodeElement(element[:end+1+size], v)
 	case f.read == nil:
-		if f.typ.Kind() == reflect.Pointer && fv.IsNil() {
-			fv.Set(reflect.New(f.typ.Elem()))
+		if f.Type.Kind() == reflect.Pointer && fv.IsNil() {
+			fv.Set(reflect.New(f.Type.Elem()))
 		}
 		return at, next, p.errNoDecoder(element[:end+1+size], v.Type())
 	}
 	if f.allocate && fv.IsNil() {
-		fv.Set(reflect.New(f.typ.Elem()))
+		fv.Set(reflect.New(f.Type.Elem()))
 	}
 	if err := f.read(element[0], value, fv); err != nil {
-		return 0, 0, wrapKey(f.name, err)
+		return 0, 0, wrapKey(f.Name, err)
 	}
 	return at, next, nil
 }
@@ -244,7 +246,7 @@ func (p *decodePlan) decodeThrough(f *decodeField, t byte, data []byte, pointer 
 		return err
 	}
 	if err := p.decodeRaw(dec, t, data, target); err != nil {
-		return wrapKey(f.name, err)
+		return wrapKey(f.Name, err)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // A rereader is a ValueCodec that can read a value twice with the same result. It is not code of a caller.
@@ -92,7 +94,7 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 	p := &decodePlan{decodeMode: c.decodeMode}
 	c.new[key] = p
 	c.plan = p
-	fields, inlineMap, err := tagging{json: c.jsonTags}.fieldsOf(t, 0)
+	fields, inlineMap, err := elements.Reading{JSON: c.jsonTags}.Of(t)
 	switch {
 	case err != nil:
 		p.why = err.Error()
@@ -103,29 +105,29 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 	}
 	p.byName = make(map[string]int, len(fields))
 	for _, f := range fields {
-		if f.pointers && f.pointerThenStruct(t) {
-			p.why = fmt.Sprintf("the key %q is in an inline struct within an inline pointer, for which the driver panics", f.name)
+		if f.Pointers && f.PointerThenStruct(t) {
+			p.why = fmt.Sprintf("the key %q is in an inline struct within an inline pointer, for which the driver panics", f.Name)
 			return p
 		}
 		of := c
-		if of.decodeMode = c.field(f.truncate); of.decodeMode == nil {
+		if of.decodeMode = c.field(f.Truncate); of.decodeMode == nil {
 			p.why = unknownContext
 			return p
 		}
-		df := decodeField{field: f, one: -1, iface: f.typ.Kind() == reflect.Interface, in: of.decodeMode}
-		if len(f.index) == 1 {
-			df.one = f.index[0]
+		df := decodeField{Field: f, one: -1, iface: f.Type.Kind() == reflect.Interface, in: of.decodeMode}
+		if len(f.Index) == 1 {
+			df.one = f.Index[0]
 		}
-		if dec, err := c.decoderOf(f.typ); err == nil {
+		if dec, err := c.decoderOf(f.Type); err == nil {
 			var known bool
-			df.read, known = of.compile(f.typ, dec)
+			df.read, known = of.compile(f.Type, dec)
 			if !known && c.zeroStructs { // the fallback would set the whole struct to zero
 				df.read = of.slow(dec)
 			}
 			if !known {
 				p.checked, p.kept = true, true
 			}
-			df.allocate = f.typ.Kind() == reflect.Pointer && knownDecoder(c.resolveDecoder(dec, f.typ)) == unknown
+			df.allocate = f.Type.Kind() == reflect.Pointer && knownDecoder(c.resolveDecoder(dec, f.Type)) == unknown
 			if known && df.one >= 0 && !df.iface && !df.allocate {
 				of.setDirect(&df, dec)
 			}
@@ -133,11 +135,11 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 		if df.read == nil {
 			p.checked, p.kept = true, true
 		} else {
-			of.keepField(f.typ)
+			of.keepField(f.Type)
 		}
-		p.byName[f.name] = len(p.fields)
-		if f.name != "" {
-			p.starts[f.name[0]] = true
+		p.byName[f.Name] = len(p.fields)
+		if f.Name != "" {
+			p.starts[f.Name[0]] = true
 		}
 		p.fields = append(p.fields, df)
 	}
@@ -160,8 +162,8 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 // setDirect sets how the plan itself reads the values of f, if it can.
 func (c decodeCompiler) setDirect(f *decodeField, dec bson.ValueDecoder) {
 	var t bson.Type
-	resolved := c.resolveDecoder(dec, f.typ)
-	k, kind := knownDecoder(resolved), f.typ.Kind()
+	resolved := c.resolveDecoder(dec, f.Type)
+	k, kind := knownDecoder(resolved), f.Type.Kind()
 	vc := c.valueCodec(resolved)
 	switch {
 	case vc != nil:
@@ -181,14 +183,14 @@ func (c decodeCompiler) setDirect(f *decodeField, dec bson.ValueDecoder) {
 		f.direct, t = directFunc, bson.TypeEmbeddedDocument
 	case k == knownSlice && kind == reflect.Slice:
 		f.direct, t = directFunc, bson.TypeArray
-	case k == knownTime && f.typ == tTime, k == knownDateTime && f.typ == tDateTime:
+	case k == knownTime && f.Type == tTime, k == knownDateTime && f.Type == tDateTime:
 		f.direct, t = directFunc, bson.TypeDateTime
-	case k == knownObjectID && f.typ == tObjectID:
+	case k == knownObjectID && f.Type == tObjectID:
 		f.direct, t = directFunc, bson.TypeObjectID
 	default:
 		return
 	}
-	f.header = string([]byte{byte(t)}) + f.name + "\x00"
+	f.header = string([]byte{byte(t)}) + f.Name + "\x00"
 }
 
 // valueCodec returns what decodes values in the context of c if dec takes part in plans, or nil.

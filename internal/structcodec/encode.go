@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // An appendFunc appends the BSON value of v to dst and returns its type.
@@ -35,7 +37,7 @@ type encodeField struct {
 	// The field is of an interface type without a codec: the value in it decides.
 	dynamic bool
 	in      *encodeMode // of the value
-	field
+	elements.Field
 }
 
 // encodePlan returns the plan for t, and compiles it if need be.
@@ -53,7 +55,7 @@ func (p *encodePlan) firstName() string {
 	if len(p.fields) == 0 {
 		return ""
 	}
-	return p.fields[0].name
+	return p.fields[0].Name
 }
 
 // compileEncoder calls compile and keeps the plans that it makes.
@@ -132,14 +134,14 @@ func (p *encodePlan) appendDocument(dst []byte, v reflect.Value) ([]byte, error)
 
 // appendField appends the element of field f of the struct v.
 func (p *encodePlan) appendField(dst []byte, f *encodeField, v reflect.Value) ([]byte, error) {
-	fv, ok := f.value(v)
+	fv, ok := f.Value(v)
 	if !ok {
 		return dst, nil
 	}
 	if f.dynamic {
 		fv = fv.Elem()
 		if !fv.IsValid() {
-			if !f.omitEmpty {
+			if !f.OmitEmpty {
 				at := len(dst)
 				dst = append(dst, f.header...)
 				dst[at] = byte(bson.TypeNull)
@@ -147,7 +149,7 @@ func (p *encodePlan) appendField(dst []byte, f *encodeField, v reflect.Value) ([
 			return dst, nil
 		}
 	}
-	if f.omitEmpty {
+	if f.OmitEmpty {
 		empty := f.empty
 		if f.dynamic {
 			if _, err := f.in.dynamicFunc(fv.Type()); err != nil { // even if the value is empty
@@ -199,7 +201,7 @@ func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 	}
 	p := &encodePlan{encodeMode: c.encodeMode}
 	c.new[key] = p
-	fields, inlineMap, err := tagging{c.jsonTags, c.noInlineDuplicates}.fieldsOf(t, 0)
+	fields, inlineMap, err := elements.Reading{JSON: c.jsonTags, NoDuplicates: c.noInlineDuplicates}.Of(t)
 	switch {
 	case err != nil:
 		p.why = err.Error()
@@ -210,31 +212,31 @@ func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 	}
 	for _, f := range fields {
 		of := c
-		if of.encodeMode = c.field(f.minSize); of.encodeMode == nil {
+		if of.encodeMode = c.field(f.MinSize); of.encodeMode == nil {
 			p.why = unknownContext
 			return p
 		}
-		f.omitEmpty = f.omitEmpty || c.omitEmpty
-		ef := encodeField{field: f, in: of.encodeMode}
-		ef.header = append(append([]byte{0}, f.name...), 0)
-		if f.omitEmpty {
-			ef.empty = emptyFunc(f.typ, c.omitZeroStruct)
+		f.OmitEmpty = f.OmitEmpty || c.omitEmpty
+		ef := encodeField{Field: f, in: of.encodeMode}
+		ef.header = append(append([]byte{0}, f.Name...), 0)
+		if f.OmitEmpty {
+			ef.empty = emptyFunc(f.Type, c.omitZeroStruct)
 		}
-		enc, err := c.encoderOf(f.typ)
+		enc, err := c.encoderOf(f.Type)
 		switch {
 		case err == nil:
 			var ok bool
-			if ef.append, ok = of.compile(f.typ, enc); !ok {
-				ef.append = of.opaque(enc, f.name)
-			} else if len(f.index) == 1 && !f.omitEmpty {
-				ef.one = f.index[0]
+			if ef.append, ok = of.compile(f.Type, enc); !ok {
+				ef.append = of.opaque(enc, f.Name)
+			} else if len(f.Index) == 1 && !f.OmitEmpty {
+				ef.one = f.Index[0]
 				of.setDirect(&ef, enc)
 			}
-		case f.typ.Kind() == reflect.Interface:
+		case f.Type.Kind() == reflect.Interface:
 			ef.dynamic = true
 			ef.append = of.appendDynamic()
 		default:
-			p.why = noCodec(f.name, f.typ)
+			p.why = noCodec(f.Name, f.Type)
 			return p
 		}
 		p.fields = append(p.fields, ef)
@@ -268,7 +270,7 @@ const (
 
 // setDirect sets how the values of f are appended by the plan itself, if it can.
 func (c encodeCompiler) setDirect(f *encodeField, enc bson.ValueEncoder) {
-	resolved := c.resolveEncoder(enc, f.typ)
+	resolved := c.resolveEncoder(enc, f.Type)
 	if vc := c.valueCodec(resolved); vc != nil {
 		f.direct, f.codec, f.encoder = directCodec, vc, enc
 		return
@@ -282,9 +284,9 @@ func (c encodeCompiler) setDirect(f *encodeField, enc bson.ValueEncoder) {
 		f.direct, t = directBool, bson.TypeBoolean
 	case k == knownFloat:
 		f.direct, t = directFloat, bson.TypeDouble
-	case k == knownInt && f.typ.Kind() == reflect.Int64 && !c.minSize:
+	case k == knownInt && f.Type.Kind() == reflect.Int64 && !c.minSize:
 		f.direct, t = directInt64, bson.TypeInt64
-	case k == knownInt && (f.typ.Kind() == reflect.Int32 || f.typ.Kind() == reflect.Int16 || f.typ.Kind() == reflect.Int8):
+	case k == knownInt && (f.Type.Kind() == reflect.Int32 || f.Type.Kind() == reflect.Int16 || f.Type.Kind() == reflect.Int8):
 		f.direct, t = directInt32, bson.TypeInt32
 	}
 	f.header[0] = byte(t)

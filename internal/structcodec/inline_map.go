@@ -3,6 +3,8 @@ package structcodec
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/bsonids/bsonids/internal/elements"
 )
 
 // An encodeInlineMap is how the entries of an inline map are encoded, after all fields of its struct.
@@ -14,14 +16,14 @@ type encodeInlineMap struct {
 }
 
 // inlineMap returns how the inline map in field i of the struct type t is encoded, or why only the driver can do it.
-func (c encodeCompiler) inlineMap(t reflect.Type, i int, fields []field) (inline *encodeInlineMap, why string) {
+func (c encodeCompiler) inlineMap(t reflect.Type, i int, fields []elements.Field) (inline *encodeInlineMap, why string) {
 	elem, ok := c.compileElem(t.Field(i).Type.Elem())
 	if !ok {
 		return nil, fmt.Sprintf("the values of %s, an inline map, have no codec that takes part in plans", t.Field(i).Name)
 	}
 	m := &encodeInlineMap{c.encodeMode, i, elem, make(map[string]bool, len(fields))}
 	for _, f := range fields {
-		m.names[f.name] = true
+		m.names[f.Name] = true
 	}
 	return m, ""
 }
@@ -55,7 +57,7 @@ type decodeInlineMap struct {
 func (c decodeCompiler) inlineMap(t reflect.Type, i int, fields []decodeField) (inline *decodeInlineMap, why string) {
 	for _, f := range fields {
 		if f.iface {
-			return nil, fmt.Sprintf("%s (%v) is beside %s, an inline map", f.name, f.typ, t.Field(i).Name)
+			return nil, fmt.Sprintf("%s (%v) is beside %s, an inline map", f.Name, f.Type, t.Field(i).Name)
 		}
 	}
 	m := &decodeInlineMap{index: i, mapType: t.Field(i).Type}

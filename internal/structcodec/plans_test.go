@@ -172,7 +172,7 @@ func inlineIn(n int) reflect.Type {
 	return typ
 }
 
-// Inline structs have a plan up to the depth that is looked at, and behind pointers as far as the driver allocates these.
+// Inline structs have a plan at any depth, and behind pointers as far as the driver allocates these.
 func TestPlansOfInlineStructs(t *testing.T) {
 	type inner struct{ N int32 }
 	type pointer struct {
@@ -183,7 +183,7 @@ func TestPlansOfInlineStructs(t *testing.T) {
 		t               reflect.Type
 		encoded, decode bool
 	}{
-		{inlineIn(maxInline), true, true}, {inlineIn(maxInline + 1), false, false}, {reflect.TypeFor[pointer](), true, true},
+		{inlineIn(100), true, true}, {reflect.TypeFor[pointer](), true, true},
 		{reflect.TypeFor[struct {
 			S pointer `bson:",inline"`
 		}](), true, true},

@@ -87,7 +87,7 @@ func (r *reasons) encoded(c *encodeMode, path string, t reflect.Type) {
 			return
 		}
 		for i := range p.fields {
-			r.encoded(p.fields[i].in, within(path, p.fields[i].name), p.fields[i].typ)
+			r.encoded(p.fields[i].in, within(path, p.fields[i].Name), p.fields[i].Type)
 		}
 		if p.inline != nil {
 			r.encoded(c, within(path, "*"), t.Field(p.inline.index).Type.Elem())
@@ -145,7 +145,7 @@ func (r *reasons) decoded(c *decodeMode, path string, t reflect.Type) {
 			return
 		}
 		for i := range p.fields {
-			r.decoded(p.fields[i].in, within(path, p.fields[i].name), p.fields[i].typ)
+			r.decoded(p.fields[i].in, within(path, p.fields[i].Name), p.fields[i].Type)
 		}
 		if p.inline != nil {
 			r.decoded(c, within(path, "*"), p.inline.mapType.Elem())
