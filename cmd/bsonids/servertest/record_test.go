@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -204,44 +203,68 @@ func snapshot(t testing.TB, db *mongo.Database) (docs []any) {
 	return docs
 }
 
-// A record that was dropped, or replaced by one from before, is found by every verb that writes. Status names the
-// flag that restores it, and after that the migration goes on, and can be undone.
+// If the record was dropped, or replaced by one from before, a migration goes on, and can be proven and undone: the values
+// tell what is converted, and the directory has the undo log.
 func TestRecordForgets(t *testing.T) {
 	for name, older := range map[string]bool{"dropped": false, "older": true} {
-		t.Run(name+"/"+"standard", func(t *testing.T) {
-			c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
-			c.ok("apply --write")
-			docs := snapshot(t, c.db)
-			c.ok("apply --write")
-			drop(t, c.db.Collection(record.Name))
+		forget := func(c *scene, docs []any) {
+			drop(c, c.db.Collection(record.Name))
 			if older {
-				insert(t, c.db.Collection(record.Name), docs)
+				insert(c, c.db.Collection(record.Name), docs)
 			}
-			for _, line := range []string{"apply --write", "apply", "undo", "undo --write"} {
-				c.run(failure.ExitFailed, line).says(t, "bsonids plan "+c.dir+" --restore-record")
-			}
+		}
+		t.Run(name, func(t *testing.T) {
+			c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+			c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply+" --batch-timeout 1s")
+			docs := snapshot(t, c.db)
+			c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply+" --batch-timeout 1s")
+			forget(c, docs)
+			c.ok("apply --write")
 			c.converted()
-			c.run(failure.ExitOK, "status").prints(t, "--restore-record")
-			c.ok("plan --restore-record", "plan --restore-record")
-			c.run(failure.ExitOK, "status").prints(t, "1 of 1 conversions done").lacks(t, "--restore-record")
-			c.ok("apply --write", "verify")
-			c.converted()
-			c.ok("undo --write")
+			forget(c, docs)
+			c.ok("apply --write", "verify", "undo --write")
 			c.unchanged()
 		})
 	}
 }
 
-// A conversion that was undone before the plan was applied again is not restored to a record that was dropped: it
-// does not forbid the conversion that goes on.
+// A copy is recorded again if the record was dropped, so that a cutover finds it.
+func TestRecordForgetsCopy(t *testing.T) {
+	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+	c.ok("apply --write")
+	drop(t, c.db.Collection(record.Name))
+	c.ok("apply --write", "verify")
+	c.converted()
+	runs := recorded(t, c.db)
+	if len(runs) != 1 || runs[0].Into != "c_standard" || runs[0].Outcome != record.Done || runs[0].Progress.Changed != 30 {
+		t.Errorf("%+v", runs)
+	}
+}
+
+// A conversion that was undone before the plan was applied again is nothing to a run that goes on without the record.
 func TestRecordForgetsUndone(t *testing.T) {
 	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
 	c.ok("apply --write", "undo --write")
-	c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply)
+	c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply+" --batch-timeout 1s")
 	drop(t, c.db.Collection(record.Name))
-	c.ok("plan --restore-record", apply)
+	c.ok(apply)
 	c.converted()
 	c.ok("undo --write")
+	c.unchanged()
+}
+
+// If the directory of a migration is lost that was killed, another one converts what is left. The old directory, if it comes
+// back, restores what it has converted.
+func TestDirectoryLost(t *testing.T) {
+	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply+" --batch-timeout 1s")
+	dir := filepath.Join(t.TempDir(), "new.d")
+	command(t, c.s, "plan", dir, "--db", c.db.Name()).want(t, failure.ExitOK)
+	other := c.in(dir)
+	other.ok(apply)
+	c.converted()
+	c.ok("undo --write")
+	other.ok("undo --write")
 	c.unchanged()
 }
 
@@ -268,35 +291,9 @@ func TestDirectoryFromBefore(t *testing.T) {
 			c.converted()
 		}
 	}
-	for _, line := range []string{"apply", "apply --write", "undo", "undo --write", "plan --restore-record"} {
+	for _, line := range []string{"apply", "apply --write", "undo", "undo --write"} {
 		earlier.run(failure.ExitFailed, line).says(t, earlier.dir+": the directory is an older copy", c.dir)
 		c.converted()
 	}
 	c.ok("apply --write")
-}
-
-// A migration whose directory is lost is abandoned by the id that status prints. A new plan converts what is left. The old
-// directory, if it comes back, is refused.
-func TestAbandon(t *testing.T) {
-	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
-	p := lostAfter(t, c.s, 1, writesTo("c")) // as if the process or the server had died
-	command(t, p, "apply", c.dir, "--batch", "10", "--batch-timeout", "5s", "--write").want(t, failure.ExitUnreachable)
-	r := command(t, c.s, "status", "--db", c.db.Name()).want(t, failure.ExitOK)
-	id := regexp.MustCompile(`Migration ([0-9a-f]{16}): `).FindStringSubmatch(r.stdout)
-	if id == nil {
-		t.Fatal(r.stdout)
-	}
-	dir := filepath.Join(t.TempDir(), "new.d")
-	abandon := []string{"plan", dir, "--db", c.db.Name(), "--abandon"}
-	command(t, c.s, append(abandon, "0123456789abcdef")...).want(t, failure.ExitUsage)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	command(t, c.s, append(abandon, id[1])...).want(t, failure.ExitOK)
-	command(t, c.s, "apply", dir, "--batch", "10", "--batch-timeout", "5s", "--write").want(t, failure.ExitOK)
-	c.converted()
-	for _, verb := range []string{"apply", "undo"} {
-		command(t, c.s, verb, c.dir, "--write").want(t, failure.ExitFailed).says(t, "was abandoned")
-	}
-	command(t, c.s, "status", "--db", c.db.Name()).want(t, failure.ExitOK).prints(t, "abandoned on")
 }

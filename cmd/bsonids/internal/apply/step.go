@@ -212,10 +212,7 @@ func (st *step) judge(opts *convert.Options) error {
 // begin begins the run in the record.
 func (st *step) begin(ctx context.Context, opts convert.Options) (*migration.Claim, error) {
 	run := record.Run{Kind: record.Convert, Task: st.Task, UUID: st.spec.UUID, Conversion: st.state.Conversion, UndoID: st.state.UndoID,
-		IntoUUID: convert.UUID(st.state.CopyUUID), Retry: st.Listed, UndoLog: migration.Absolute(st.UndoLog)}
-	for _, o := range st.others {
-		run.Knows = append(run.Knows, st.of.state.Of(o).Conversion)
-	}
+		IntoUUID: convert.UUID(st.state.CopyUUID), UndoLog: migration.Absolute(st.UndoLog)}
 	documents, err := st.coll.EstimatedDocumentCount(ctx)
 	if err != nil {
 		return nil, err
@@ -236,14 +233,23 @@ func (st *step) begin(ctx context.Context, opts convert.Options) (*migration.Cla
 	}})
 }
 
-// copyGone makes a copy that is complete be made again if it was dropped.
+// copyGone makes a copy that is complete be made again if it was dropped. One that the record does not have is compared again,
+// so that a cutover finds it there.
 func (st *step) copyGone(ctx context.Context) error {
 	if st.Into == "" || !st.state.Done {
 		return nil
 	}
 	dropped, err := migration.Dropped(ctx, st.of.db, []string{st.state.Conversion}, st.Into)
-	if err != nil || len(dropped) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(dropped) == 0 {
+		runs, err := record.Copies(ctx, st.of.db, st.Collection)
+		if err != nil || slices.ContainsFunc(runs, func(r *record.Run) bool { return r.Conversion == st.state.Conversion }) {
+			return err
+		}
+		st.state.CopyGone()
+		return st.state.Save()
 	}
 	st.Warn("%s is not there any more: it is made again", st.of.plan.Namespace(st.Into))
 	if why, err := st.of.unsharded(ctx, st.Step); err != nil {

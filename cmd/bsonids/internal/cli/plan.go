@@ -22,8 +22,6 @@ type planVerb struct {
 	*console
 	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
-	restore       bool
-	abandon       string
 	server        *migration.Session // nil for a dump
 }
 
@@ -52,12 +50,7 @@ bsonids plan DIR --collection NAME, or accept the reference in the plan.
 
 With --dump, plan reads a dump of mongodump instead of a server, with all its
 databases or that of --db. DIR/evidence.json then has the evidence from which bsonids
-apply --out converts the dump. A BSON file in a pipe needs --db and --collection.
-
-If the record in the database, bsonids.migrations, was dropped or replaced by an older
-copy, --restore-record writes to it what the directory DIR knows. If the directory of a
-migration was lost, --abandon ID gives the migration up, whose id bsonids status --db
-prints: the plan of a new directory then converts what is left.`,
+apply --out converts the dump. A BSON file in a pipe needs --db and --collection.`,
 		Example: `  bsonids plan shop.d --db shop
   bsonids apply shop.d
   bsonids plan orders.d --db shop --collection orders --collection invoices
@@ -71,12 +64,6 @@ prints: the plan of a new directory then converts what is left.`,
 	f.StringVar(&o.database, "db", "", "database")
 	o.dumpFlag(cmd)
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
-	f.BoolVar(&o.restore, "restore-record", false, "write to the record in the database what the directory knows, and do nothing else")
-	f.StringVar(&o.abandon, "abandon", "", "id of a migration of the database whose directory is lost")
-	for _, other := range []string{"db", "collection", "dump", "abandon"} {
-		cmd.MarkFlagsMutuallyExclusive("restore-record", other)
-	}
-	cmd.MarkFlagsMutuallyExclusive("abandon", "dump")
 	return cmd
 }
 
@@ -99,13 +86,7 @@ func (o *planVerb) complete() (err error) {
 }
 
 func (o *planVerb) run(ctx context.Context) (err error) {
-	if o.restore {
-		return o.restoreRecord(ctx)
-	}
 	if migration.Exists(filepath.Join(o.dir, plan.PlanFile)) {
-		if o.abandon != "" {
-			return failure.Usagef("--abandon: %s has a plan: name a new directory", o.dir)
-		}
 		return o.update(ctx)
 	}
 	if o.database == "" && o.dump == "" {
@@ -206,27 +187,6 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 	return s.Lacks(ctx, p)
 }
 
-// restoreRecord writes to the record what the directory knows.
-func (o *planVerb) restoreRecord(ctx context.Context) (err error) {
-	d, err := plan.LockState(o.dir)
-	if err != nil {
-		return migration.FileError(err)
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if d.Plan.Dump != nil {
-		return failure.Usagef("%s: the plan is about a dump, which has no record", o.dir)
-	}
-	s, err := o.session(ctx, server.Write)
-	if err != nil {
-		return err
-	}
-	n, err := s.Restore(ctx, d)
-	if err == nil {
-		o.Warn("%d conversions were restored in the record of %s", n, d.Plan.Database)
-	}
-	return err
-}
-
 // build reads everything and returns the plan. in is nil for a server.
 func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*plan.Plan, error) {
 	if in != nil {
@@ -237,11 +197,6 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 		return nil, err
 	}
 	o.server = s
-	if o.abandon != "" {
-		if err := s.Abandon(ctx, s.Client.Database(o.database), o.abandon); err != nil {
-			return nil, err
-		}
-	}
 	sv, err := o.survey(ctx, s, o.database, &plan.Plan{})
 	if err != nil {
 		return nil, err

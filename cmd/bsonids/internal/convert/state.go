@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -36,10 +35,6 @@ type State struct {
 
 	// Conversion is the id of this conversion in the record of conversions.
 	Conversion string `json:"run,omitempty"`
-
-	// Began is when the first run began, by the server: the order of conversions, if the record was dropped. It is nil
-	// if none did.
-	Began *time.Time `json:"began,omitempty"`
 
 	// Undone is the time at which bsonids undo began to restore the values, in RFC 3339. It is empty if it did
 	// not.
@@ -153,15 +148,8 @@ func (s *State) Save() error {
 // Knows reports whether the ledger has a run.
 func (s *State) Knows(run string) bool { return s.file.Knows(run) }
 
-// Begin writes the id of a run to the ledger, before it is in the record. at is when it began, by the server.
-func (s *State) Begin(run string, at time.Time) error {
-	if s.Began == nil {
-		at = at.UTC()
-		s.Began = &at
-		if err := s.Save(); err != nil {
-			return err
-		}
-	}
+// Begin writes the id of a run to the ledger, before it is in the record.
+func (s *State) Begin(run string) error {
 	if err := s.file.Begin(run); err != nil {
 		return s.fail(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -109,13 +108,6 @@ func (b *builder) field(f *Field, c survey.Collection) {
 		f.comment("the values are standard already")
 	}
 	f.leaveUnusable(true)
-	for _, l := range c.Left {
-		from, _ := l.Pair.Subtypes()
-		if kinds.StoredAs(from) == f.Stored && (len(l.Pair.Fields) == 0 || slices.Contains(l.Pair.Fields, f.Plain())) {
-			f.Decision = Leave
-			f.comment("left: a migration %s has converted some of the values, was abandoned on %s, and nothing tells which", l.Pair, l.At.UTC().Format(time.DateOnly))
-		}
-	}
 	if _, err := namable(f.Path); err != nil && f.Decision != Leave {
 		f.Decision = Leave
 		f.comment("left: %v, so that nothing can name it", err)

@@ -58,7 +58,6 @@ type facts struct {
 	// it has ended.
 	Undone   string `json:"undone,omitempty"`
 	Restored bool   `json:"restored,omitempty"`
-	Epoch    int64  `json:"recorded,omitempty"` // of the migration, which its record has for certain
 	// Converted is the last dump that was converted; nil if there is none, or for a database of a server.
 	Converted *Converted `json:"converted,omitempty"`
 }
@@ -351,15 +350,6 @@ func (s *State) Conversions() (names []string) {
 		names = append(names, s.Of(st).Conversion)
 	}
 	return names
-}
-
-// Recorded returns the epoch of the migration that its record has for certain, or 0.
-func (s *State) Recorded() int64 { return s.Epoch }
-
-// MarkRecorded notes that the record has the epoch.
-func (s *State) MarkRecorded(epoch int64) error {
-	s.Epoch = epoch
-	return s.save()
 }
 
 // Files returns the paths of the files of a step.

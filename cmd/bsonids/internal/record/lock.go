@@ -38,7 +38,7 @@ type Request struct {
 // ledger that lacks one is an older copy.
 type Ledger interface {
 	Knows(run string) bool
-	Begin(run string, at time.Time) error
+	Begin(run string) error
 }
 
 // Lock is a run that has begun. It is safe for concurrent use.
@@ -53,8 +53,7 @@ type Lock struct {
 	alive time.Time // when the last update of the document was sent
 	wrote time.Time // when the first write may have begun
 	ahead int64     // the last epoch that was checked
-	// logSize is the size of the undo log in bytes. It is in the record before the first write, and before
-	// each one if the log alone shows what was converted.
+	// logSize is the size of the undo log in bytes. It is in the record before the first write.
 	logSize int64
 }
 
@@ -87,11 +86,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 			}
 			return nil, err
 		}
-		earlier, err := history(ctx, db, q.Run.Collection, q.Run.UUID) // a run that has begun since has the epoch of this one
-		if err != nil {
-			return nil, err
-		}
-		if err := conflict(earlier, &l.run); err != nil {
+		if err := undone(runs, &l.run); err != nil {
 			return nil, err
 		}
 		if err := l.mayBeCopy(ctx, runs, q); err != nil {
@@ -111,7 +106,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		}
 		l.run.ID, l.run.TakesOver, l.run.Started, l.run.Updated = id(l.run.Collection, l.run.Epoch), v.takesOver, now, now
 		if q.Ledger != nil && !q.Ledger.Knows(l.run.By.Token) {
-			if err := q.Ledger.Begin(l.run.By.Token, now); err != nil {
+			if err := q.Ledger.Begin(l.run.By.Token); err != nil {
 				return nil, err
 			}
 		}
@@ -156,7 +151,7 @@ func (l *Lock) insert(ctx context.Context) error {
 // conversion have written.
 func (l *Lock) Covers(size int64) error {
 	if size < l.need {
-		return refuse(ErrIncomplete, "the undo log has %d bytes, but an earlier run has written %d; only the latest undo log shows which values are converted", size, l.need)
+		return refuse(ErrIncomplete, "the undo log has %d bytes, but an earlier run has written %d; use the latest one", size, l.need)
 	}
 	return nil
 }
@@ -190,7 +185,7 @@ func (l *Lock) Check(ctx context.Context, undoSize int64) error {
 		l.wrote = time.Now()
 	}
 	l.logSize = max(l.logSize, undoSize)
-	if l.logSize > l.run.UndoSize && (l.run.UndoSize == 0 || l.run.SameSubtype()) || time.Since(l.alive) >= lease-signOfLife {
+	if l.logSize > 0 && l.run.UndoSize == 0 || time.Since(l.alive) >= lease-signOfLife {
 		if err := l.set(ctx, nil); err != nil {
 			return err
 		}

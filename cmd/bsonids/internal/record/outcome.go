@@ -35,9 +35,8 @@ func (r *Run) Stands() bool {
 	return r.Kind == Convert && (r.UndoSize > 0 || r.Progress.Changed > 0) && (r.Undone == nil || !r.Undone.Complete)
 }
 
-// Since returns the last conversion of another migration that was not undone, and without whose undo that of the log which
-// want has would not restore what it says: one that began after the log's conversion and has taken its values, or one that
-// began after the undo of the log, whose values look like those of the log. It returns nil if there is none.
+// Since returns the last conversion that began after the undo of the log which want has, and was not undone: its values
+// look like those of the log. It returns nil if there is none.
 func Since(ctx context.Context, db *mongo.Database, want Run) (since *Run, err error) {
 	runs, err := history(ctx, db, want.Collection, want.UUID)
 	if err != nil {
@@ -52,26 +51,11 @@ func Since(ctx context.Context, db *mongo.Database, want Run) (since *Run, err e
 				first = r
 			}
 			undone = undone || r.Kind == Undo
-			if since != nil && r.Kind == Convert && r.takes(since) { // it went on after that one, and is undone first
-				since = nil
-			}
-		case first == nil, !r.Stands():
-		case undone && overlap(r.Pairs, first.Pairs), !r.Abandoned && (r.Migration == "" || r.Migration != want.Migration) && r.takes(first):
+		case undone && r.Stands() && overlap(r.Pairs, first.Pairs):
 			since = r
 		}
 	}
 	return since, nil
-}
-
-// takes reports whether a pair of the run is about values that one of the other run has made.
-func (r *Run) takes(made *Run) bool {
-	return slices.ContainsFunc(r.Pairs, func(p kinds.Pair) bool {
-		from, _ := p.Subtypes()
-		return slices.ContainsFunc(made.Pairs, func(o kinds.Pair) bool {
-			_, to := o.Subtypes()
-			return from == to && !disjoint(p.Fields, o.Fields)
-		})
-	})
 }
 
 // Beside returns the undo logs of other conversions of the collection that want describes, to the same

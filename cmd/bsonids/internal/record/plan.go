@@ -17,16 +17,14 @@ import (
 // which conversions belong together, and shows that the record and the directory of the migration fit. It is not
 // a lock.
 type Plan struct {
-	ID        string    `bson:"_id"`
-	Kind      string    `bson:"kind"`      // kindPlan
-	Migration string    `bson:"migration"` // random id, which the directory has
-	Epoch     int64     `bson:"epoch"`     // counts the commands that have written
-	StateDir  string    `bson:"stateDir"`
-	By        Who       `bson:"by"`
-	Started   time.Time `bson:"started"` // of the last run
-	// Abandoned is when a person gave the directory up for lost.
-	Abandoned *time.Time `bson:"abandoned,omitempty"`
-	Steps     []PlanStep `bson:"steps"` // in the order of the work
+	ID        string     `bson:"_id"`
+	Kind      string     `bson:"kind"`      // kindPlan
+	Migration string     `bson:"migration"` // random id, which the directory has
+	Epoch     int64      `bson:"epoch"`     // counts the commands that have written
+	StateDir  string     `bson:"stateDir"`
+	By        Who        `bson:"by"`
+	Started   time.Time  `bson:"started"` // of the last run
+	Steps     []PlanStep `bson:"steps"`   // in the order of the work
 }
 
 // PlanStep is one conversion of a plan. Conversion is that of its runs.
@@ -41,53 +39,26 @@ const kindPlan = "plan"
 // planID returns the _id of the document of a migration. No _id of a run ends like this.
 func planID(migration string) string { return "bsonids migration " + migration + "/plan" }
 
-// The reasons for which the record and the directory of a migration do not fit. An [*Error] wraps one of them.
-var (
-	ErrForgotten = errors.New("the record lacks what the directory knows")
-	ErrOlder     = errors.New("the directory lacks what the record knows")
-	ErrAbandoned = errors.New("the migration was abandoned")
-)
+// ErrOlder is wrapped by the [*Error] of a directory that is an older copy.
+var ErrOlder = errors.New("the directory lacks what the record knows")
 
 // Directory is what the directory of a migration knows of its record.
 type Directory interface {
-	Migration() string // random id
-	Recorded() int64   // the epoch that the record has for certain; 0 if it may have none
-	MarkRecorded(epoch int64) error
+	Migration() string     // random id
 	Conversions() []string // the names of those that it knows
 }
 
-// FindPlan returns the document of the migration, or nil if there is none. The error is an [*Error] if the
-// record and the directory do not fit: one of the two is a copy from before.
-func FindPlan(ctx context.Context, db *mongo.Database, d Directory) (*Plan, error) {
-	var p *Plan
-	err := collection(db).FindOne(ctx, bson.D{{Key: "_id", Value: planID(d.Migration())}}).Decode(&p)
-	if errors.Is(err, mongo.ErrNoDocuments) {
-		p, err = nil, nil
-		if d.Recorded() > 0 {
-			err = elsewhere(ctx, db)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
+// Fits returns an [*Error] that wraps [ErrOlder] if the record has a conversion of the migration that the directory
+// does not know: the directory knows it before the record has a run of it.
+func Fits(ctx context.Context, db *mongo.Database, d Directory) error {
 	runs, err := find[*Run](ctx, collection(db), ofMigration(d.Migration()), "started")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return p, p.fits(d.Recorded(), d.Conversions(), runs)
+	return fits(d.Conversions(), runs)
 }
 
-// fits returns an error if the document, which may be nil, and the directory do not fit. The directory knows a
-// conversion before the record has a run of it, and the epoch after the record.
-func (p *Plan) fits(recorded int64, known []string, runs []*Run) error {
-	switch {
-	case p == nil && recorded > 0:
-		return refuse(ErrForgotten, "the record of conversions, %s, does not have this migration: it was dropped", Name)
-	case p != nil && p.Abandoned != nil:
-		return refuse(ErrAbandoned, "the migration was abandoned on %s", p.Abandoned.UTC().Format(time.DateTime))
-	case p != nil && p.Epoch < recorded:
-		return refuse(ErrForgotten, "the record of conversions, %s, is an older copy than what was done since", Name)
-	}
+func fits(known []string, runs []*Run) error {
 	for _, r := range runs {
 		if r.Stands() && !slices.Contains(known, r.Conversion) {
 			return refuse(ErrOlder, "the directory is an older copy: it does not know %s, whose files are in %s", r, r.Directory)
@@ -97,32 +68,28 @@ func (p *Plan) fits(recorded int64, known []string, runs []*Run) error {
 }
 
 // BeginPlan inserts or replaces the document of a migration, with the next epoch. Without steps, it keeps those that
-// are there. The error is an [*Error] if the record and the directory do not fit. If restore is set, the document is
-// written only if the record lacks what the directory knows.
-func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, restore bool, version string) error {
+// are there. The error is an [*Error] if the record and the directory do not fit.
+func BeginPlan(ctx context.Context, db *mongo.Database, p Plan, d Directory, version string) error {
 	coll, err := open(ctx, db)
 	if err != nil {
 		return err
 	}
-	was, err := FindPlan(ctx, db, d)
-	if restore != errors.Is(err, ErrForgotten) || !restore && err != nil {
+	if err := Fits(ctx, db, d); err != nil {
 		return err
 	}
-	if was != nil {
-		p.Epoch = was.Epoch
-		if p.Steps == nil {
-			p.Steps = was.Steps
-		}
+	p.ID, p.Kind, p.Migration, p.By = planID(d.Migration()), kindPlan, d.Migration(), whoAmI(version)
+	var was Plan
+	if err := coll.FindOne(ctx, bson.D{{Key: "_id", Value: p.ID}}).Decode(&was); err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
+		return err
+	}
+	if p.Epoch = was.Epoch + 1; p.Steps == nil {
+		p.Steps = was.Steps
 	}
 	if p.Started, err = Now(ctx, db); err != nil {
 		return err
 	}
-	p.ID, p.Kind, p.Migration, p.By = planID(d.Migration()), kindPlan, d.Migration(), whoAmI(version)
-	p.Epoch = max(p.Epoch, d.Recorded()) + 1
-	if _, err := coll.ReplaceOne(ctx, bson.D{{Key: "_id", Value: p.ID}}, p, options.Replace().SetUpsert(true)); err != nil {
-		return err
-	}
-	return d.MarkRecorded(p.Epoch)
+	_, err = coll.ReplaceOne(ctx, bson.D{{Key: "_id", Value: p.ID}}, p, options.Replace().SetUpsert(true))
+	return err
 }
 
 // ofMigration selects the runs of a migration.

@@ -10,7 +10,6 @@ package record
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -56,16 +55,11 @@ type Run struct {
 	Lost    time.Duration `bson:"lost,omitempty"`
 	Outcome string        `bson:"outcome,omitempty"`
 	Reason  string        `bson:"reason,omitempty"` // why the run stopped
-	// Migration is the random id of the migration that the run is of. Abandoned is set if that was abandoned.
+	// Migration is the random id of the migration that the run is of.
 	Migration string `bson:"migration,omitempty"`
-	Abandoned bool   `bson:"abandoned,omitempty"`
 
 	// IntoUUID is the UUID of the copy, if the server reports one. It is nil until the run has found or made the copy.
 	IntoUUID *bson.Binary `bson:"intoUUID,omitempty"`
-	// Knows are the names of conversions with other filters whose undo logs this one reads: it converts none of their values.
-	Knows []string `bson:"-"`
-	// Retry is true if the run converts only values that an earlier run listed as skipped.
-	Retry bool `bson:"retry,omitempty"`
 
 	// BatchTimeout is an upper bound of the duration of a write, in nanoseconds.
 	BatchTimeout time.Duration `bson:"batchTimeout"`
@@ -116,9 +110,6 @@ type Undone struct {
 
 // Switches reports whether the run is of a cutover.
 func (r *Run) Switches() bool { return r.Kind == Switch || r.Kind == SwitchBack }
-
-// SameSubtype reports whether converted values have the same subtype as other values.
-func (r *Run) SameSubtype() bool { return slices.ContainsFunc(r.Pairs, kinds.Pair.SameSubtype) }
 
 func (r *Run) String() string {
 	what := fmt.Sprintf("a conversion of %s %s", r.Collection, kinds.Describe(r.Pairs))

@@ -13,10 +13,9 @@ import (
 
 var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// run returns an unfinished conversion of the collection c, from one legacy order to another, that
-// has written.
+// run returns an unfinished conversion of the collection c that has written.
 func run(epoch int64, conversion string, change ...func(*Run)) *Run {
-	r := &Run{ID: id("c", epoch), Kind: Convert, Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "csharpLegacy"}}}, Epoch: epoch, Conversion: conversion,
+	r := &Run{ID: id("c", epoch), Kind: Convert, Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, Epoch: epoch, Conversion: conversion,
 		Started: begun, Updated: begun, BatchTimeout: time.Minute, UndoID: "log " + conversion, UndoSize: 100 * epoch}
 	for _, f := range change {
 		f(r)
@@ -24,19 +23,9 @@ func run(epoch int64, conversion string, change ...func(*Run)) *Run {
 	return r
 }
 
-func ended(outcome string) func(*Run) { return func(r *Run) { r.Ended, r.Outcome = &begun, outcome } }
-func toStandard(r *Run)               { r.Pairs[0].To = "standard" }
-func skipped(r *Run)                  { r.Progress.Skipped = 1 }
-func copied(r *Run)                   { r.Into, r.UndoID, r.UndoSize, r.Progress.Changed = "n", "", 0, 5 }
-func nothing(r *Run)                  { r.UndoSize = 0 }
-func retry(r *Run)                    { r.Retry = true }
-func undo(r *Run)                     { r.Kind = Undo }
-func fields(f ...string) func(*Run)   { return func(r *Run) { r.Pairs[0].Fields = f } }
-func over(e ...int64) func(*Run)      { return func(r *Run) { r.TakesOver = e } }
-func order(from, to string) func(*Run) {
-	return func(r *Run) { r.Pairs[0].From, r.Pairs[0].To = from, to }
-}
-
+func ended(outcome string) func(*Run)   { return func(r *Run) { r.Ended, r.Outcome = &begun, outcome } }
+func undo(r *Run)                       { r.Kind = Undo }
+func over(e ...int64) func(*Run)        { return func(r *Run) { r.TakesOver = e } }
 func lost(ago time.Duration) func(*Run) { return func(r *Run) { r.Lost = ago } }
 func of(uuid string) func(*Run)         { return func(r *Run) { r.UUID = collectionUUID(uuid) } }
 func lock(l string) func(*Run)          { return func(r *Run) { r.Lock = l } }
@@ -52,26 +41,27 @@ func TestJudge(t *testing.T) {
 		over     int
 		wait     time.Duration // how long it waits
 	}{
-		"first":                              {want: run(0, "a")},
-		"after one that has ended":           {runs: []*Run{run(1, "a", ended(Done))}, want: run(0, "b")},
-		"beside one":                         {runs: []*Run{run(1, "a")}, want: run(0, "b"), refused: true},
-		"beside one, years later":            {runs: []*Run{run(1, "a")}, want: run(0, "b"), after: 1e5 * time.Hour, refused: true},
-		"after another of the name":          {runs: []*Run{run(1, "a", of("1"))}, want: run(0, "b", of("2")), after: 1e5 * time.Hour, over: 1},
-		"beside another of the name":         {runs: []*Run{run(1, "a", of("1"))}, want: run(0, "b", of("2")), refused: true},
-		"take over without the files":        {runs: []*Run{run(1, "a")}, want: run(0, "b"), takeOver: true, refused: true},
-		"go on with the file":                {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", lock("f")), over: 1},
-		"go on with a copy of it":            {runs: []*Run{run(1, "a", lock("f"), away)}, want: run(0, "a", lock("g"), away), refused: true},
-		"take over with a copy of it":        {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", lock("g")), takeOver: true, over: 1},
-		"undo of a killed run":               {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", undo, lock("f")), over: 1, wait: time.Minute},
-		"undo of one killed long ago":        {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", undo, lock("f")), after: time.Hour, over: 1},
-		"undo of one killed 30 s ago":        {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", undo, lock("f")), after: 30 * time.Second, over: 1, wait: time.Minute - 30*time.Second + lease},
-		"undo of another run":                {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "b", undo, lock("f")), refused: true},
-		"undo beside an undo elsewhere":      {runs: []*Run{run(1, "a", undo)}, want: run(0, "a", undo), refused: true},
-		"subtype tells, alive":               {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), refused: true},
-		"subtype tells, the same process id": {runs: []*Run{run(1, "a", toStandard, away)}, want: run(0, "b", toStandard, away), refused: true},
-		"subtype tells, lease over":          {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), after: lease + 1, over: 1},
-		"subtype tells, take over":           {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", toStandard), takeOver: true, over: 1},
-		"back, take over":                    {runs: []*Run{run(1, "a", toStandard)}, want: run(0, "b", order("standard", "javaLegacy")), takeOver: true, over: 1, wait: time.Minute},
+		"first":                            {want: run(0, "a")},
+		"after one that has ended":         {runs: []*Run{run(1, "a", ended(Done))}, want: run(0, "b")},
+		"beside one":                       {runs: []*Run{run(1, "a")}, want: run(0, "b"), refused: true},
+		"beside one, the same process id":  {runs: []*Run{run(1, "a", away)}, want: run(0, "b", away), refused: true},
+		"after one whose lease is over":    {runs: []*Run{run(1, "a")}, want: run(0, "b"), after: lease + 1, over: 1},
+		"after another of the name":        {runs: []*Run{run(1, "a", of("1"))}, want: run(0, "b", of("2")), after: 1e5 * time.Hour, over: 1},
+		"beside another of the name":       {runs: []*Run{run(1, "a", of("1"))}, want: run(0, "b", of("2")), refused: true},
+		"take over without the files":      {runs: []*Run{run(1, "a")}, want: run(0, "b"), takeOver: true, over: 1},
+		"another one of the directory":     {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "b", lock("f")), over: 1},
+		"another one of another directory": {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "b", lock("g")), refused: true},
+		"another one, no lock is known":    {runs: []*Run{run(1, "a")}, want: run(0, "b", lock("f")), refused: true},
+		"go on with the file":              {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", lock("f")), over: 1},
+		"go on with a copy of it":          {runs: []*Run{run(1, "a", lock("f"), away)}, want: run(0, "a", lock("g"), away), refused: true},
+		"go on with a copy, much later":    {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", lock("g")), after: time.Hour, refused: true},
+		"take over with a copy of it":      {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", lock("g")), takeOver: true, over: 1},
+		"undo of a killed run":             {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", undo, lock("f")), over: 1, wait: time.Minute},
+		"undo of one killed long ago":      {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", undo, lock("f")), after: time.Hour, over: 1},
+		"undo of one killed 30 s ago":      {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "a", undo, lock("f")), after: 30 * time.Second, over: 1, wait: time.Minute - 30*time.Second + lease},
+		"undo beside another run":          {runs: []*Run{run(1, "a", lock("f"))}, want: run(0, "b", undo, lock("g")), refused: true},
+		"undo beside an undo elsewhere":    {runs: []*Run{run(1, "a", undo)}, want: run(0, "a", undo), refused: true},
+		"after an undo that was killed":    {runs: []*Run{run(1, "a", undo, lock("f"))}, want: run(0, "b", lock("f")), over: 1, wait: time.Minute},
 		"after one that was taken over": {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo),
 			after: 20 * time.Second, wait: 40 * time.Second},
 		"after one that was taken over, later":     {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo), after: time.Hour},
@@ -99,65 +89,24 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestConflict(t *testing.T) {
-	reverse := order("csharpLegacy", "javaLegacy")
+// A conversion does not go on after an undo of it has begun. Another one, and the undo itself, may.
+func TestUndone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		runs []*Run
 		want *Run
 		err  error
 	}{
-		"twice":                          {[]*Run{run(1, "a", ended(Done))}, run(0, "b"), ErrTwice},
-		"twice, nothing was written":     {[]*Run{run(1, "a", ended(Stopped), nothing)}, run(0, "b"), nil},
-		"another field":                  {[]*Run{run(1, "a", ended(Done), fields("x"))}, run(0, "b", fields("y")), nil},
-		"one field of all":               {[]*Run{run(1, "a", ended(Done))}, run(0, "b", fields("y")), ErrTwice},
-		"all after one":                  {[]*Run{run(1, "a", ended(Done), fields("x"))}, run(0, "b"), ErrTwice},
-		"a pattern":                      {[]*Run{run(1, "a", ended(Done), fields("m.*"))}, run(0, "b", fields("m.k")), ErrTwice},
-		"go on":                          {[]*Run{run(1, "a", ended(Stopped))}, run(0, "a"), nil},
-		"after one that stopped":         {[]*Run{run(1, "a", ended(Stopped))}, run(0, "b"), ErrTwice},
-		"back, after one that stopped":   {[]*Run{run(1, "a", ended(Stopped))}, run(0, "b", reverse), ErrTwice},
-		"back":                           {[]*Run{run(1, "a", ended(Done))}, run(0, "b", reverse), nil},
-		"back and forth":                 {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), reverse)}, run(0, "c"), nil},
-		"back and forth and again":       {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), reverse), run(3, "c", ended(Done))}, run(0, "d"), ErrTwice},
-		"a field back, all forth":        {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), reverse, fields("x"))}, run(0, "c"), ErrTwice},
-		"back, some skipped":             {[]*Run{run(1, "a", ended(Done), func(r *Run) { r.Progress.Skipped = 1 })}, run(0, "b", reverse), ErrTwice},
-		"one that went on after another": {[]*Run{run(1, "a", ended(Stopped), nothing, reverse), run(2, "b", ended(Done)), run(3, "a", ended(Done), reverse)}, run(0, "c", reverse), ErrTwice},
-		"forth after one that went on":   {[]*Run{run(1, "a", ended(Stopped), nothing, reverse), run(2, "b", ended(Done)), run(3, "a", ended(Done), reverse)}, run(0, "c"), nil},
-		"undone":                         {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done))}, run(0, "b"), nil},
-		"undone, but for a document":     {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done), skipped)}, run(0, "b"), ErrTwice},
-		"undone at last":                 {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done), skipped), run(3, "a", undo, ended(Done))}, run(0, "b"), nil},
-		"a list, after one that stopped": {[]*Run{run(1, "a", ended(Stopped))}, run(0, "b", retry), ErrTwice},
-		"a list":                         {[]*Run{run(1, "a", ended(Done), skipped)}, run(0, "b", retry), nil},
-		"a list twice":                   {[]*Run{run(1, "a", ended(Done), skipped), run(2, "b", retry, ended(Stopped))}, run(0, "c", retry), nil},
-		"a list to standard":             {[]*Run{run(1, "a", ended(Stopped))}, run(0, "b", retry, toStandard), nil},
-		"after a list":                   {[]*Run{run(1, "a", ended(Done), skipped), run(2, "b", retry, ended(Done)), run(3, "a", undo, ended(Done))}, run(0, "c"), ErrTwice},
-		"after a list that was undone":   {[]*Run{run(1, "a", ended(Done), skipped), run(2, "b", retry, ended(Done)), run(3, "a", undo, ended(Done)), run(4, "b", undo, ended(Done))}, run(0, "c"), nil},
-		"after a list of another field":  {[]*Run{run(1, "b", retry, fields("x"), ended(Done))}, run(0, "c", fields("y")), nil},
-		"go on after a list":             {[]*Run{run(1, "a", ended(Stopped)), run(2, "b", retry, ended(Done))}, run(0, "a"), nil},
-		"undone, the same again":         {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done))}, run(0, "a"), ErrUndone},
-		"undone in part":                 {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Stopped))}, run(0, "b"), ErrTwice},
-		"undo again":                     {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Stopped))}, run(0, "a", undo), nil},
-		"to standard, from what it was":  {[]*Run{run(1, "a", ended(Done))}, run(0, "b", toStandard), ErrTwice},
-		"to standard, from what it is":   {[]*Run{run(1, "a", ended(Done))}, run(0, "b", order("csharpLegacy", ""), toStandard), nil},
-		"made of subtype 4":              {[]*Run{run(1, "a", ended(Done), order("standard", "csharpLegacy"))}, run(0, "b"), ErrTwice},
-		"made of text":                   {[]*Run{run(1, "a", ended(Done), order("text", "csharpLegacy"))}, run(0, "b"), ErrTwice},
-		"made of subtype 4, undone":      {[]*Run{run(1, "a", ended(Done), order("standard", "csharpLegacy")), run(2, "a", undo, ended(Done))}, run(0, "b"), nil},
-		"made of subtype 4, to go on":    {[]*Run{run(1, "a", ended(Done), order("standard", "javaLegacy"))}, run(0, "b"), nil},
-		"made of subtype 4, and back": {[]*Run{run(1, "a", ended(Done), order("standard", "csharpLegacy")), run(2, "b", ended(Done), order("csharpLegacy", "standard")),
-			run(3, "c", ended(Done), order("standard", "javaLegacy"))}, run(0, "d"), nil},
-		"made of subtype 4, some back": {[]*Run{run(1, "a", ended(Done), order("standard", "csharpLegacy")), run(2, "b", ended(Done), skipped, order("csharpLegacy", "standard"))},
-			run(0, "c"), ErrTwice},
-		"made of subtype 4, a field back": {[]*Run{run(1, "a", ended(Done), order("standard", "csharpLegacy")), run(2, "b", ended(Done), fields("x"), order("csharpLegacy", "standard"))},
-			run(0, "c"), ErrTwice},
-		"within a copy":           {[]*Run{run(1, "a", ended(Done), copied)}, run(0, "b"), ErrTwice},
-		"within a copy, to go on": {[]*Run{run(1, "a", ended(Done), copied)}, run(0, "b", reverse), nil},
-		"a copy that follows":     {[]*Run{run(1, "a", ended(Stopped), copied)}, run(0, "b", reverse), nil},
-		"a copy, some skipped":    {[]*Run{run(1, "a", ended(Done), copied, skipped)}, run(0, "b", reverse), ErrTwice},
-		"a copy to standard":      {[]*Run{run(1, "a", ended(Done)), run(2, "b", ended(Done), copied, order("csharpLegacy", "standard"))}, run(0, "c"), nil},
-		"a copy of another field": {[]*Run{run(1, "a", ended(Done), fields("x")), run(2, "b", ended(Done), copied, toStandard, fields("y"))}, run(0, "c", fields("x")), ErrTwice},
-		"an empty copy":           {[]*Run{run(1, "a", ended(Done), copied, func(r *Run) { r.Progress.Changed = 0 })}, run(0, "b"), nil},
-		"twice to standard":       {[]*Run{run(1, "a", ended(Done), toStandard)}, run(0, "b", toStandard), nil},
+		"first":                   {nil, run(0, "a"), nil},
+		"go on":                   {[]*Run{run(1, "a", ended(Stopped))}, run(0, "a"), nil},
+		"the same again":          {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done))}, run(0, "a"), ErrUndone},
+		"undone in part":          {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Stopped))}, run(0, "a"), ErrUndone},
+		"an undo that is killed":  {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo)}, run(0, "a"), ErrUndone},
+		"another one":             {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Done))}, run(0, "b"), nil},
+		"an undo of another one":  {[]*Run{run(1, "a", ended(Done)), run(2, "b", undo, ended(Done))}, run(0, "a"), nil},
+		"undo again":              {[]*Run{run(1, "a", ended(Done)), run(2, "a", undo, ended(Stopped))}, run(0, "a", undo), nil},
+		"the same values, by two": {[]*Run{run(1, "a", ended(Done))}, run(0, "b"), nil},
 	} {
-		if err := conflict(tt.runs, tt.want); !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+		if err := undone(tt.runs, tt.want); !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 			t.Errorf("%s: %v, want %v", name, err, tt.err)
 		}
 	}
@@ -166,8 +115,8 @@ func TestConflict(t *testing.T) {
 // runsOf is a ledger that knows runs.
 type runsOf []string
 
-func (r runsOf) Knows(run string) bool         { return slices.Contains(r, run) }
-func (r runsOf) Begin(string, time.Time) error { return nil }
+func (r runsOf) Knows(run string) bool { return slices.Contains(r, run) }
+func (r runsOf) Begin(string) error    { return nil }
 
 // A ledger that lacks the last run of its conversion is an older copy. Runs of other conversions, and undos,
 // do not count.

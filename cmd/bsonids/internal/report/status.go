@@ -46,12 +46,11 @@ type StepStatusOf struct {
 
 // MigrationStatus is a migration that has written to the record.
 type MigrationStatus struct {
-	ID        string     `json:"id"`
-	Directory string     `json:"directory"` // where the last command had it
-	By        string     `json:"by"`        // user, host and process of the last command
-	Commands  int64      `json:"commands"`  // that have written
-	Started   time.Time  `json:"started"`   // of the last command
-	Abandoned *time.Time `json:"abandoned,omitempty"`
+	ID        string    `json:"id"`
+	Directory string    `json:"directory"` // where the last command had it
+	By        string    `json:"by"`        // user, host and process of the last command
+	Commands  int64     `json:"commands"`  // that have written
+	Started   time.Time `json:"started"`   // of the last command
 }
 
 // CutoverStatus is how far a cutover has come that has not ended.
@@ -79,11 +78,7 @@ func (s Status) Text(w io.Writer) {
 		fmt.Fprintf(w, "\n%s\n", terminal.Cell(s.Unfit))
 	}
 	for _, m := range s.Migrations {
-		state := ""
-		if m.Abandoned != nil {
-			state = ", abandoned on " + m.Abandoned.UTC().Format(time.DateTime)
-		}
-		fmt.Fprintf(w, "\nMigration %s: %s, by %s%s\n", m.ID, terminal.Cell(m.Directory), terminal.Cell(m.By), state)
+		fmt.Fprintf(w, "\nMigration %s: %s, by %s\n", m.ID, terminal.Cell(m.Directory), terminal.Cell(m.By))
 	}
 	if s.Paused {
 		fmt.Fprintf(w, "\nPaused: apply and undo write nothing until %s is removed.\n", terminal.Cell(s.Steering.Pause))

@@ -64,8 +64,7 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 	documents := make(map[string]int64)
 	for _, p := range plans {
 		if steps == nil {
-			r.Migrations = append(r.Migrations, report.MigrationStatus{ID: p.Migration, Directory: p.StateDir, Commands: p.Epoch, Started: p.Started, Abandoned: p.Abandoned,
-				By: p.By.String()})
+			r.Migrations = append(r.Migrations, report.MigrationStatus{ID: p.Migration, Directory: p.StateDir, Commands: p.Epoch, Started: p.Started, By: p.By.String()})
 		}
 		for _, st := range p.Steps {
 			documents[st.Conversion] = st.Documents

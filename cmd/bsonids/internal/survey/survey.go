@@ -59,8 +59,6 @@ type Collection struct {
 	Kept string
 	// Unexchangeable is why a cutover cannot put a copy in its place; empty if it can.
 	Unexchangeable string
-	// Left is what abandoned migrations have left.
-	Left []record.Left
 	// Sharded is how it is sharded; nil if it is not. Settings are those that listCollections has as options.
 	Sharded  *sharding.Sharded
 	Settings bson.Raw
@@ -111,7 +109,6 @@ type surveyor struct {
 	survey *Survey
 	scan   *scan.Scan
 	kept   []record.KeptCollection
-	left   []record.Left
 }
 
 // Make reads all documents of all collections of the database, or of those in Only, except views, time series,
@@ -122,9 +119,7 @@ func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err er
 	s := &surveyor{Options: o, db: db, scan: scan.New(os.TempDir(), now, true), survey: &Survey{Database: db.Name(), Only: o.Only, Denied: make(map[string]error), Made: now.UTC().Truncate(time.Second)}}
 	defer func() { err = errors.Join(err, s.scan.Close()) }()
 	err = s.Patience.Do(ctx, func() (err error) {
-		if s.kept, err = record.Kept(ctx, db); err == nil {
-			s.left, err = record.Abandoned(ctx, db)
-		}
+		s.kept, err = record.Kept(ctx, db)
 		return err
 	})
 	if err != nil && failure.Explain(err, "").Kind != failure.Denied { // without the record, a person sees what they are
@@ -305,11 +300,6 @@ func (s *surveyor) read(ctx context.Context, spec mongo.CollectionSpecification,
 // describe adds what the server and the record tell of a collection.
 func (s *surveyor) describe(c *Collection, spec mongo.CollectionSpecification) {
 	c.Kept, c.Unexchangeable = s.keptAs(spec), server.Unexchangeable(&spec)
-	for _, l := range s.left {
-		if l.Collection == spec.Name && (l.UUID == nil || spec.UUID == nil || l.UUID.Equal(*spec.UUID)) {
-			c.Left = append(c.Left, l)
-		}
-	}
 	c.Settings = spec.Options
 	if spec.UUID != nil {
 		c.UUID = hex.EncodeToString(spec.UUID.Data)

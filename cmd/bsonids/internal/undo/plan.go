@@ -24,7 +24,6 @@ func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.Stat
 	if o.Write {
 		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), s.Warn)
 	}
-	o.migration = state.Migration()
 	o.Batch, _ = s.Gentle(ctx, 1, o.Batch, 1)
 	denied, err := s.Allowed(ctx, migration.WorkOf(state.Plan, state.Steps()), o.Write, privilege.Undo)
 	if err != nil {
@@ -113,7 +112,7 @@ func inOrder(ctx context.Context, s *migration.Session, state *plan.State, o Opt
 		if st.Into != "" || of.UndoID == "" {
 			continue // nothing was changed, as far as the ledger tells
 		}
-		coll, log := db.Collection(st.Collection), record.Run{UndoID: of.UndoID, Migration: o.migration}
+		coll, log := db.Collection(st.Collection), record.Run{UndoID: of.UndoID}
 		err := s.Do(ctx, func() error {
 			spec, err := server.Specification(ctx, coll)
 			if err != nil || spec.Name == "" { // the step says that it does not exist

@@ -217,29 +217,28 @@ func TestPlanLedgerFails(t *testing.T) {
 	}
 }
 
-// A plan is not undone while a later conversion of another migration has the values of one of its collections. What another
-// migration did with a copy, or with a collection that was not begun, does not matter, nor do later conversions of the same one.
+// A plan is not undone again while a conversion that began after its undo has made values of one of its collections. What
+// it did with a copy, or with a collection that was not begun, does not matter, nor does one that began before the undo.
 func TestPlanInOrder(t *testing.T) {
 	for _, tt := range []struct {
 		of, idle string
-		own      bool
+		before   bool
 		refused  bool
 	}{{"b", "", false, true}, {"b", "", true, false}, {"b", "b", false, false}, {"c", "", false, false}} {
 		m := applied(t, &plan.Plan{Database: "d"}, tt.idle, 5)
 		ended := time.Now().Add(-time.Hour)
 		run := record.Run{Kind: record.Convert, Task: kinds.Task{Collection: tt.of}, Started: ended, Updated: ended, Ended: &ended, Outcome: record.Done, Progress: record.Progress{Changed: 1}}
-		first, later := run, run
-		first.ID, first.Epoch, first.UndoID, first.Pairs = tt.of+"/1", 1, m.ids[tt.of], []kinds.Pair{{From: "javaLegacy", To: "standard"}}
-		later.ID, later.Epoch, later.UndoID, later.Pairs = tt.of+"/2", 2, "later", []kinds.Pair{{From: "standard", To: "csharpLegacy"}}
-		later.Migration, later.Directory = "another", "/later"
-		if tt.own {
-			state, err := plan.ReadState(m.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			later.Migration, later.Conversion = state.Migration(), state.Of(state.Steps()[1]).Conversion
+		run.Pairs = []kinds.Pair{{From: "javaLegacy", To: "standard"}}
+		first, undo, later := run, run, run
+		first.ID, first.Epoch, first.UndoID = tt.of+"/1", 1, m.ids[tt.of]
+		undo.ID, undo.Epoch, undo.UndoID, undo.Kind = tt.of+"/2", 2, m.ids[tt.of], record.Undo
+		later.ID, later.Epoch, later.UndoID, later.Directory = tt.of+"/3", 3, "later", "/later"
+		later.Conversion, undo.Started, later.Started = "later", ended.Add(time.Minute), ended.Add(2*time.Minute)
+		if tt.before {
+			later.Started = ended.Add(time.Second)
 		}
 		m.insert(first)
+		m.insert(undo)
 		m.insert(later)
 		begun := false
 		m.putBack = func() error {

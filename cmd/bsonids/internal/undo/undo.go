@@ -24,8 +24,7 @@ type Options struct {
 	AllowChanged bool // values that cannot be restored are accepted, and the undo is complete
 	Batch        int
 
-	own       []string // the ids of the other undo logs of a plan
-	migration string   // random id of the plan; empty without one
+	own []string // the ids of the other undo logs of a plan
 }
 
 // undo restores the values of one undo log.
@@ -68,7 +67,7 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 			return nil
 		},
 		func() error {
-			return last(ctx, w.coll, w.spec.UUID, record.Run{UndoID: log.ID, Migration: o.migration}, path)
+			return last(ctx, w.coll, w.spec.UUID, record.Run{UndoID: log.ID}, path)
 		},
 	} {
 		if err := w.Do(ctx, f); err != nil {
@@ -117,8 +116,7 @@ func restore(ctx context.Context, s *migration.Session, o Options, what migratio
 	return u, w.Do(ctx, func() error { return run.MarkUndone(ctx, all) })
 }
 
-// last returns an error if a later conversion has taken the values of the collection that the log of a run restores, or
-// may have made them.
+// last returns an error if a later conversion may have made the values of the collection that the log of a run restores.
 func last(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary, of record.Run, path string) error {
 	of.Collection, of.UUID = coll.Name(), uuid
 	since, err := record.Since(ctx, coll.Database(), of)
