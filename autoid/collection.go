@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/internal/ownfilters"
+	"github.com/bsonids/bsonids/internal/built"
 )
 
 // Collection is a collection of the driver whose inserts and upserts take a missing _id from a
@@ -77,8 +77,10 @@ func wrap(coll *mongo.Collection, src Source, s settings, err error) *Collection
 	if coll == nil {
 		return c
 	}
-	if e, err := c.contexts.encoding(); err == nil && ownfilters.Marked(e.ec.Registry) {
-		c.Collection, c.err = refusing(coll), errOwnFilters
+	if e, err := c.contexts.encoding(); err == nil {
+		if n := built.Of(e.ec.Registry); n != nil && n.OwnFilters {
+			c.Collection, c.err = refusing(coll), errOwnFilters
+		}
 	}
 	return c
 }

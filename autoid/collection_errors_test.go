@@ -15,7 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 
-	"github.com/bsonids/bsonids/internal/ownfilters"
+	"github.com/bsonids/bsonids/internal/built"
 )
 
 // TestCallerErrors tests that the errors of the driver keep their text and have the document of the
@@ -232,7 +232,7 @@ func TestClientWritesErrors(t *testing.T) {
 // TestOwnFilters tests that the collection of a mixedrep.Collection encodes no filter, whatever its kind, and no document.
 func TestOwnFilters(t *testing.T) {
 	reg := registered()
-	ownfilters.Mark(reg)
+	(&built.Note{OwnFilters: true}).AddTo(reg)
 	client, started := newTestServer().client(t, reg)
 	coll := Wrap(client.Database("db").Collection("c"), &counter{})
 	type named []bson.E

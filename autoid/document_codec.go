@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/internal/structcodec"
 )
@@ -78,7 +79,7 @@ func (c *documentCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 	if p.enc == nil {
 		b, ok := d.doc.([]byte)
 		if !ok {
-			if b, err = driver.MarshalDocument(ec, d.doc.(bson.Marshaler)); err != nil {
+			if b, err = built.MarshalDocument(ec, d.doc.(bson.Marshaler)); err != nil {
 				return err
 			}
 		}

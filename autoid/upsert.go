@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/elements"
 )
 
@@ -224,7 +224,7 @@ func encodeDocument(ec bson.EncodeContext, v any) (bson.Raw, error) {
 	}
 	doc, err := encodedCopy(func(vw bson.ValueWriter) error {
 		if m, ok := v.(bson.Marshaler); ok {
-			b, err := driver.MarshalDocument(ec, m)
+			b, err := built.MarshalDocument(ec, m)
 			if err != nil {
 				return err
 			}
@@ -274,13 +274,13 @@ func encodeUpdate(ec bson.EncodeContext, u any) (updateKind, bson.Raw, any, erro
 	case []byte:
 		return document(u)
 	case bson.Marshaler:
-		b, err := driver.MarshalDocument(ec, u)
+		b, err := built.MarshalDocument(ec, u)
 		if err != nil {
 			return 0, nil, nil, err
 		}
 		return document(b)
 	case bson.ValueMarshaler:
-		t, b, err := driver.MarshalValue(ec, u)
+		t, b, err := built.MarshalValue(ec, u)
 		if err != nil {
 			return 0, nil, nil, err
 		}

@@ -7,7 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/built"
 )
 
 // CheckPlans returns why values of type t are not encoded and decoded by compiled plans alone with reg, and with the
@@ -38,7 +38,7 @@ func CheckPlans(reg *bson.Registry, t reflect.Type, opts ...Options) error {
 	}
 	c := plansOf(reg)
 	switch {
-	case c == nil && driver.IsBuilt(reg):
+	case c == nil && built.Of(reg) != nil:
 		return errors.New("bsoncodec: the registry has no plans: it was built with WithoutPlans, or its codecs of structs are not " +
 			"those of this package")
 	case c == nil:

@@ -13,6 +13,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/internal/structcodec"
 )
@@ -59,7 +60,7 @@ func errForeign(reg *bson.Registry, v any, encoded []byte) error {
 	if !bytes.Contains(encoded, octetsOfSubtype0) {
 		return nil
 	}
-	if _, built := buildMarkOf(reg); built {
+	if built.Of(reg) != nil {
 		return nil
 	}
 	var t reflect.Type
@@ -115,7 +116,7 @@ func marshalPlannedValue(c *structcodec.Codec, ec bson.EncodeContext, v any) (rv
 // encodeDocument does what the Encode method of the driver's Encoder does.
 func encodeDocument(ec bson.EncodeContext, vw bson.ValueWriter, v any) error {
 	if m, ok := v.(bson.Marshaler); ok {
-		doc, err := driver.MarshalDocument(ec, m)
+		doc, err := built.MarshalDocument(ec, m)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/internal/structcodec"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -27,7 +28,7 @@ func registerPlans(reg *bson.Registry) {
 	probe := reflect.TypeFor[structAfterAll]()
 	enc, dec := encoderOf(reg, probe), decoderOf(reg, probe)
 	c := structcodec.New(reg, enc, dec, ErrNotPlain)
-	reg.RegisterTypeEncoder(reflect.TypeFor[plans](), c)
+	built.Of(reg).Plans = c
 	if e, ok := enc.(*structEncoder); ok && driver.HasDefaultSettings(e.plain) {
 		reg.RegisterKindEncoder(reflect.Struct, c)
 	}

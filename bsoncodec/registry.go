@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -215,14 +216,13 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	if err != nil {
 		return err
 	}
-	mark, err := newBuildMark(reg)
+	rules := b.typeRules()
+	note, err := newNote(reg, rules)
 	if err != nil {
 		return err
 	}
 	// A codec of the caller's may wrap the registry's codec of structs, and must find the one of this
 	// package then. If the caller registers another one of the driver's, that is replaced too.
-	rules := b.typeRules()
-	mark.rules = rules
 	registerStructs(reg, rules, reflect.TypeFor[structBeforeWith]())
 	registerArrays[beforeWith](b, reg, u)
 	registerKinds[beforeWith](reg)
@@ -233,8 +233,10 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	for _, f := range b.with {
 		f(reg)
 	}
-	if err := mark.end(); err != nil {
-		return err
+	nested := note.Stage == built.Nested
+	note.Stage = built.Done
+	if nested {
+		return errNested
 	}
 	registerStructs(reg, rules, reflect.TypeFor[structAfterWith]())
 	registerArrays[afterWith](b, reg, u)

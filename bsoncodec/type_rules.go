@@ -578,8 +578,8 @@ func refusedInside(reg *bson.Registry, v any) bool {
 	if t == nil || t.Kind() != reflect.Struct {
 		return false
 	}
-	mark, ok := buildMarkOf(reg)
-	return ok && mark.rules.of(t, true).refused
+	rules := rulesOf(reg)
+	return rules != nil && rules.of(t, true).refused
 }
 
 // isTransition reports whether err says that a value stands where a document must be.

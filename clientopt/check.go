@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/bsoncodec"
-	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/inuse"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -94,7 +94,7 @@ func Check[T mongo.Client | mongo.Database | mongo.Collection](target *T) (Setup
 	if !ok {
 		return Setup{}, fmt.Errorf("clientopt: cannot read the settings of the %s: %w", name, errUnknownDriver)
 	}
-	if !driver.IsBuilt(reg) {
+	if built.Of(reg) == nil {
 		return Setup{}, fmt.Errorf("clientopt: %w of the %s, and what it does with UUIDs is not known: %s",
 			ErrForeignRegistry, name, remedy)
 	}

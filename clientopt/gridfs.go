@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/built"
 )
 
 // A GridFSBucket is the driver's bucket whose uploads encode their metadata with the registry of the bucket's collections.
@@ -43,7 +43,7 @@ func GridFS(bucket *mongo.GridFSBucket) (*GridFSBucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !driver.IsBuilt(reg) {
+	if built.Of(reg) == nil {
 		return nil, fmt.Errorf("clientopt: %w of the bucket, and what it does with UUIDs in metadata is not known: take the bucket from a "+
 			"database of a client of clientopt.Connect, or give the database the registry of clientopt.Registry", ErrForeignRegistry)
 	}

@@ -30,7 +30,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/bsoncodec"
-	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/inuse"
 )
 
@@ -243,7 +243,7 @@ func newDecoder[H inuse.Holder](from *H, opts []Option) decoder {
 		o(&d)
 	}
 	if d.reg == nil && d.err == nil {
-		if reg, o, ok := inuse.Of(from); ok && driver.IsBuilt(reg) {
+		if reg, o, ok := inuse.Of(from); ok && built.Of(reg) != nil {
 			d.use(reg, o)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/driver"
 )
 
@@ -125,7 +126,7 @@ func encode(ec bson.EncodeContext, v any) (bson.Raw, error) {
 	case []byte:
 		return v, nil
 	case bson.Marshaler:
-		return driver.MarshalDocument(ec, v)
+		return built.MarshalDocument(ec, v)
 	}
 	enc, err := ec.LookupEncoder(reflect.TypeOf(v))
 	if err != nil {

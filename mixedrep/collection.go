@@ -10,7 +10,7 @@ import (
 
 	"github.com/bsonids/bsonids/autoid"
 	"github.com/bsonids/bsonids/bsoncodec"
-	"github.com/bsonids/bsonids/internal/ownfilters"
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -56,7 +56,7 @@ func Wrap(
 		return nil, fmt.Errorf("mixedrep: %w", err)
 	}
 	autoid.Register(reg)
-	ownfilters.Mark(reg)
+	built.Of(reg).OwnFilters = true
 	register(reg, other)
 	return &Collection{coll.Clone(options.Collection().SetRegistry(reg))}, nil
 }
