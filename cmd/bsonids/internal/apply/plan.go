@@ -101,11 +101,6 @@ func (p *Planned) open() (err error) {
 // step returns the conversion of a step.
 func (p *Planned) step(s plan.Step) (*step, error) {
 	st := &step{Step: s, of: p, Files: s.Files(p.Dir), before: p.state.Before(s), fresh: p.edited.IsNew(s), result: migration.Fresh(s)}
-	for _, other := range p.edited.Steps {
-		if s.Beside(other) {
-			st.others = append(st.others, other)
-		}
-	}
 	var err error
 	st.what, err = migration.Describe(p.plan.Database, s.Task)
 	return st, err

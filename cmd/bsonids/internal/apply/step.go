@@ -26,9 +26,6 @@ type step struct {
 	plan.Files // UndoLog is empty for a copy
 	// before is the step that this one goes on from.
 	before plan.Step
-	// others are conversions of the collection with other filters: the values that they have made are neither converted
-	// nor listed.
-	others []plan.Step
 	what   migration.Described
 	of     *Planned
 
@@ -177,8 +174,7 @@ func (st *step) open() error {
 	return nil
 }
 
-// judge sets what is converted: by the decision in the ledger, or by a list of values. The error names an undo log
-// that lacks some of the values that conversions with other filters have made.
+// judge sets what is converted: by the decision in the ledger, or by a list of values.
 func (st *step) judge(opts *convert.Options) error {
 	if err := opts.Conversion.Decide(st.state.Decisions); err != nil {
 		return failure.Usagef("%s: %v", st.of.Dir, err)
@@ -193,20 +189,7 @@ func (st *step) judge(opts *convert.Options) error {
 			opts.Conversion[i].Judge = decide.Retry(&st.state.Decisions[i], opts.Conversion[i].From, p.Trust)
 		}
 	}
-	if len(st.others) == 0 {
-		return nil
-	}
-	var logs []string
-	for _, o := range st.others {
-		log := st.of.state.Files(o).UndoLog
-		if err := migration.LogOf(o.Collection, st.of.state.Of(o)).In(log); err != nil {
-			return migration.IncompleteLogs("values would be converted twice", err)
-		}
-		logs = append(logs, log)
-	}
-	made, err := convert.ReadNew(logs)
-	opts.Made = made
-	return err
+	return nil
 }
 
 // begin begins the run in the record.

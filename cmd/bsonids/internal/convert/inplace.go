@@ -34,10 +34,8 @@ type Options struct {
 	State    *State
 	Undo     *UndoLog  // nil for a copy
 	SkipList *SkipList // or nil
-	// Made has values that are neither converted nor listed. It may be nil.
-	Made  *Values
-	Retry *Retry // the values to convert; nil for all. The conversion consumes it.
-	Batch int    // documents per batch; 1000 if 0
+	Retry    *Retry    // the values to convert; nil for all. The conversion consumes it.
+	Batch    int       // documents per batch; 1000 if 0
 	// UUID is the UUID of the collection, or nil if the server gives none. Another collection of the
 	// same name is not converted.
 	UUID     *bson.Binary
@@ -225,8 +223,10 @@ type Planned struct {
 }
 
 // keep adds to p.kept the earlier changes, from an entry of the undo log, whose new values are in doc
-// now. The entry that voids the earlier one must restore them too.
+// now: they were made before another program wrote, or before an earlier run was killed. The entry that
+// voids the earlier one must restore them too.
 func (p *Planned) keep(doc bson.Raw, earlier []rule.Change) {
+	p.again = true
 	made := make(map[string]bool, len(p.Changes))
 	for _, ch := range p.Changes {
 		made[ch.Path] = true

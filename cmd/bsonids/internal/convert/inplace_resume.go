@@ -68,33 +68,5 @@ func (r *runner) reconsider(p *Planned, doc bson.Raw) {
 	if !slices.ContainsFunc(e.Changes, func(ch rule.Change) bool { return !values.HasNew(ch) }) {
 		r.count(&r.res.Earlier, p.counts, e.Changes) // which was not in the state yet
 	}
-	r.since(p, doc, e.Changes)
-}
-
-// since adjusts p, the plan of a document as it is, to changes that are in the undo log and may have been made
-// before another program wrote, or before an earlier run was killed. Of values that keep their subtype, and of
-// listed ones, only the log tells which are converted: what has neither the old nor the new value is left.
-func (r *runner) since(p *Planned, doc bson.Raw, logged []rule.Change) {
-	p.again = true
-	type at struct {
-		path  string
-		value rule.Value
-	}
-	before, after := make(map[at]bool, len(logged)), make(map[at]bool, len(logged))
-	for _, done := range logged {
-		before[at{done.Path, done.Old}], after[at{done.Path, done.New}] = true, true
-	}
-	// The decision may leave a converted value because it does not fit the old order.
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return after[at{l.Path, l.Value}] })
-	p.Changes = slices.DeleteFunc(p.Changes, func(ch rule.Change) bool {
-		now := at{ch.Path, ch.Old}
-		if !ch.SameSubtype() && r.Retry == nil || before[now] {
-			return false
-		}
-		if !after[now] {
-			p.Skipped = append(p.Skipped, ch.Left(unknowable))
-		}
-		return true
-	})
-	p.keep(doc, logged)
+	p.keep(doc, e.Changes)
 }

@@ -157,11 +157,9 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 		}
 		fresh := Planned{Plan: now, keyLeft: p.keyLeft, counts: p.counts}
 		if r.Retry != nil { // only what is listed
-			listed := p.Paths()
-			fresh.Changes = slices.DeleteFunc(fresh.Changes, func(ch rule.Change) bool { return !listed[ch.Path] })
-			fresh.Skipped = slices.DeleteFunc(fresh.Skipped, func(l rule.Left) bool { return !listed[l.Path] })
+			fresh.only(p)
 		}
-		r.since(&fresh, doc, slices.Concat(p.Changes, p.kept))
+		fresh.keep(doc, slices.Concat(p.Changes, p.kept))
 		r.leave(p.ID, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }), p.counts)
 		if r.mayWrite(fresh) {
 			again = append(again, fresh)
@@ -170,4 +168,18 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 	return again, nil
 }
 
-const unknowable = "another program changed the document during the conversion, and the byte order of the new value is unknown"
+// only removes from p what the earlier plan of the document, which has listed values alone, does not have. A value that
+// another program has put in the place of a listed one is left.
+func (p *Planned) only(earlier Planned) {
+	listed, planned := earlier.Paths(), make(map[rule.Change]bool, len(earlier.Changes))
+	for _, ch := range earlier.Changes {
+		planned[ch] = true
+	}
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !listed[l.Path] })
+	p.Changes = slices.DeleteFunc(p.Changes, func(ch rule.Change) bool {
+		if listed[ch.Path] && !planned[ch] {
+			p.Skipped = append(p.Skipped, ch.Left(changedListed))
+		}
+		return !planned[ch]
+	})
+}

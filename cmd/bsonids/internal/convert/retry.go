@@ -208,10 +208,13 @@ func (r *Retry) limit(p *rule.Plan, doc bson.Raw, c rule.Conversion) {
 			p.Skipped = append(p.Skipped, v.left("the field is not selected for conversion"))
 		case ok && c.Makes(rule.Change{Path: v.path, Old: v.value, New: now}): // an earlier run has converted it
 		default:
-			p.Skipped = append(p.Skipped, v.left("another program changed the value after it was listed"))
+			p.Skipped = append(p.Skipped, v.left(changedListed))
 		}
 	}
 }
+
+// changedListed is why a listed value is left that is not there any more.
+const changedListed = "another program changed the value after it was listed"
 
 // rest calls f for the documents of the list that were not read.
 func (r *Retry) rest(f func(id bson.RawValue, left []rule.Left)) {

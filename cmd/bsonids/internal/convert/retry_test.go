@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
 // A value that was listed and has not changed has one reason, also if its name has a dot or occurs twice.
@@ -45,5 +46,25 @@ func TestListFilter(t *testing.T) {
 		if size := len(marshal(t, append(bson.D{}, f...))); (f != nil) != tt.whole || size > 16<<20 {
 			t.Errorf("%d _ids of %d bytes: a filter of %d bytes", tt.ids, tt.size, size)
 		}
+	}
+}
+
+// A document that another program changed is planned again for what is listed alone: what it put in the place of a listed value
+// is left, and what was not listed is neither converted nor listed.
+func TestOnlyListed(t *testing.T) {
+	c := conversion(t, "javaLegacy", "standard")
+	old, other := kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: make([]byte, 16)}
+	plan := func(doc bson.D) Planned {
+		p, err := c.Plan(marshal(t, append(bson.D{{Key: "_id", Value: 1}}, doc...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Planned{Plan: p}
+	}
+	earlier := plan(bson.D{{Key: "a", Value: old}, {Key: "b", Value: old}})
+	p := plan(bson.D{{Key: "a", Value: old}, {Key: "b", Value: other}, {Key: "c", Value: old}})
+	p.only(earlier)
+	if len(p.Changes) != 1 || p.Changes[0] != earlier.Changes[0] || len(p.Skipped) != 1 || p.Skipped[0].Path != "b" || p.Skipped[0].Value != (rule.Value{Subtype: 3}) || p.Skipped[0].Reason != changedListed {
+		t.Errorf("%+v", p)
 	}
 }

@@ -25,7 +25,7 @@ type Undone struct {
 	Unrestored int64 `json:"documentsWithValuesLeft"`
 	// Accepted is set if the user accepts what is not restored: the undo is complete.
 	Accepted bool `json:"accepted"`
-	// Foreign counts, if the kinds have different subtypes, the new values that are not in the undo log.
+	// Foreign counts the new values that are not in the undo log.
 	Foreign int64  `json:"newValuesNotInUndoLog"`
 	Skips   []Skip `json:"skips,omitempty"` // the first 10,000
 
@@ -96,7 +96,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options,
 	if err == nil {
 		err = res.finish(u)
 	}
-	if err == nil && slices.ContainsFunc(o.Conversion, func(p rule.Pair) bool { return !p.SameSubtype() }) {
+	if err == nil {
 		err = res.foreign(ctx, coll, o)
 	}
 	return res, err

@@ -23,7 +23,7 @@ import (
 // If an answer is lost, what the server did is found out, and counted once.
 func TestUndoLostAnswer(t *testing.T) {
 	for _, fault := range []memory.Fault{{Lost: true}, {Code: 91}, {Code: 91, Lost: true}} {
-		u := converted(t, "standard", 6)
+		u := converted(t, 6)
 		u.o.Patience = patience.New(time.Hour, nil)
 		u.onUpdate(func(n int) memory.Fault {
 			if n == 1 {
@@ -39,7 +39,7 @@ func TestUndoLostAnswer(t *testing.T) {
 // An error of the server, or of the check before a batch, ends the undo with what was restored until then, and nothing more is sent.
 func TestUndoFails(t *testing.T) {
 	for _, failing := range []string{"find", "last find", "update", "check", "last check"} {
-		u := converted(t, "standard", 6)
+		u := converted(t, 6)
 		u.o.Batch = 2
 		after := u.s.Documents(u.coll)
 		finds, updates, checks := 0, 0, 0
@@ -88,8 +88,8 @@ func TestUndoFails(t *testing.T) {
 
 // An interrupt ends the undo before the next batch. A batch that has begun is finished.
 func TestUndoInterrupted(t *testing.T) {
-	for i, to := range []string{"standard", "csharpLegacy", "standard", "csharpLegacy"} {
-		u, batches := converted(t, to, 6), i/2
+	for batches := range 2 {
+		u := converted(t, 6)
 		u.o.Batch = 2
 		after := u.s.Documents(u.coll)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -108,7 +108,7 @@ func TestUndoInterrupted(t *testing.T) {
 
 // An undo that writes waits while it is paused. A dry one does not.
 func TestUndoPaused(t *testing.T) {
-	u := converted(t, "standard", 6)
+	u := converted(t, 6)
 	after := u.s.Documents(u.coll)
 	pause := filepath.Join(t.TempDir(), "pause")
 	if err := os.WriteFile(pause, nil, 0o600); err != nil {
@@ -129,7 +129,7 @@ func TestUndoPaused(t *testing.T) {
 func TestUndoHalves(t *testing.T) {
 	for _, halves := range []bool{true, false} {
 		for _, most := range []int{3, 0} {
-			u := converted(t, "standard", 8)
+			u := converted(t, 8)
 			u.o.Batch, u.o.Halves, u.o.BatchTimeout = 8, halves, 20*time.Second
 			u.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
 				if name == "update" {
@@ -167,7 +167,7 @@ func TestUndoOfLostCollection(t *testing.T) {
 		"there":    {func(*undoing) {}, ""},
 	} {
 		for _, known := range []bool{true, false} {
-			u := converted(t, "standard", 4)
+			u := converted(t, 4)
 			spec, err := server.Specification(t.Context(), u.coll)
 			if err != nil || spec.UUID == nil {
 				t.Fatal(err)
@@ -194,7 +194,7 @@ func TestUndoOfLostCollection(t *testing.T) {
 
 // A document that is not valid BSON is left with the reason. An undo log that becomes unreadable is an error.
 func TestUndoOfDamage(t *testing.T) {
-	u := converted(t, "standard", 3)
+	u := converted(t, 3)
 	docs := u.s.Documents(u.coll)
 	bad := bytes.Clone(docs[1])
 	i := bytes.Index(bad, []byte("list")) + len("list\x00")
@@ -206,7 +206,7 @@ func TestUndoOfDamage(t *testing.T) {
 	}
 	u.same([]bson.Raw{u.before[0], bad, u.before[2]})
 
-	u = converted(t, "standard", 3)
+	u = converted(t, 3)
 	u.change(1, bson.D{{Key: "a", Value: "x"}})
 	u.o.Progress = func(int) { _ = u.log.Close() }
 	if got, err := Undo(t.Context(), u.coll, u.log, u.o, u.write); err == nil || got.Restored != 3 || got.Left != 0 {
@@ -235,14 +235,14 @@ func (u *undoing) Foreign() int64 {
 // New values that no entry names are counted, dry as with a write, of the documents that the query selects.
 func TestUndoForeign(t *testing.T) {
 	for _, write := range []bool{false, true} {
-		u := converted(t, "standard", 5)
+		u := converted(t, 5)
 		u.write = write
 		if got := u.Foreign(); got != 1 {
 			t.Errorf("write %v: %d", write, got)
 		}
 	}
 	// Values of the log that are no longer there when they are counted.
-	u := converted(t, "standard", 5)
+	u := converted(t, 5)
 	u.write = false
 	finds := 0
 	u.s.Before = func(name string, _ bson.Raw) memory.Fault {
@@ -254,14 +254,11 @@ func TestUndoForeign(t *testing.T) {
 		return memory.Fault{}
 	}
 	u.count(u.undo(), Undone{Entries: 5, Restored: 5})
-	if u := converted(t, "csharpLegacy", 1); u.Foreign() != 0 {
-		t.Error("values of one subtype are counted")
-	}
 	for _, tt := range []struct {
 		want  int64
 		query bson.D
 	}{{1, nil}, {1, bson.D{{Key: "_id", Value: int32(100)}}}, {0, bson.D{{Key: "_id", Value: int32(1)}}}} {
-		u := converted(t, "standard", 5)
+		u := converted(t, 5)
 		u.o.Query = tt.query
 		if got := u.Foreign(); got != tt.want {
 			t.Errorf("%v: %d, want %d", tt.query, got, tt.want)

@@ -28,12 +28,7 @@ type Verified struct {
 	New  int64 `json:"newValues"`
 	// Left counts the values that the saved decision leaves unchanged.
 	Left int64 `json:"valuesLeft"`
-	// Unlogged counts, if both kinds have the same subtype, the values that are neither in the undo
-	// log nor left unchanged by the decision, and those that are left and look converted, unless the
-	// skip list has them.
-	Unlogged int64 `json:"valuesNotInUndoLog"`
-	// Foreign counts, if the kinds have different subtypes, the new values that are not in the undo
-	// log.
+	// Foreign counts the new values that are not in the undo log.
 	Foreign int64      `json:"newValuesNotInUndoLog"`
 	Fields  rule.Tally `json:"oldValuesByField,omitempty"`
 	// Proven counts the documents whose new values match the undo log or the source, and Wrong
@@ -50,12 +45,10 @@ type Verified struct {
 }
 
 // Holds reports whether the verification succeeded. If allowChanged is set, other programs may have
-// changed or deleted what the conversion wrote. If the ledger also says that the conversion is
-// finished, values that are not in the undo log are attributed to other programs.
+// changed or deleted what the conversion wrote.
 func (v Verified) Holds(allowChanged bool) bool {
-	finished := v.Finished != nil && *v.Finished
-	return v.Old == 0 && v.Wrong == 0 && v.Missing == 0 && v.Extra == 0 && (v.Finished == nil || finished) &&
-		(v.Unlogged == 0 || allowChanged && finished) && (allowChanged || v.Gone == 0 && v.Changed == 0)
+	return v.Old == 0 && v.Wrong == 0 && v.Missing == 0 && v.Extra == 0 && (v.Finished == nil || *v.Finished) &&
+		(allowChanged || v.Gone == 0 && v.Changed == 0)
 }
 
 func (v *Verified) find(id bson.RawValue, format string, args ...any) {
@@ -69,8 +62,6 @@ type Verification struct {
 	Selection
 	UUID *bson.Binary // as in Options
 	Undo *UndoReader
-	// SkipList is the path of the skip list, or empty. A file that does not exist is an empty list.
-	SkipList string
 	// Later are the paths of the undo logs of conversions of what the skip list has, and Listed is set if this
 	// is one: only the values in its undo log are verified.
 	Later    []string
@@ -88,7 +79,7 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 	there := &presence{patience: p.Patience, now: time.Now}
 	there.add(coll, p.UUID)
 	defer func() { err = there.after(ctx, err) }()
-	l, err := p.logged(coll, &v)
+	l, err := p.logged(&v)
 	if err != nil {
 		return v, err
 	}
@@ -104,8 +95,8 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 	return v, p.entries(ctx, coll, &v, l)
 }
 
-// logged returns the values of the undo log and of the skip list. It lists the entries that no conversion has made.
-func (p *Verification) logged(coll *mongo.Collection, v *Verified) (*logged, error) {
+// logged returns the values of the undo logs. It lists the entries that no conversion has made.
+func (p *Verification) logged(v *Verified) (*logged, error) {
 	c, l := p.Conversion, &logged{set: hashset.New()}
 	add := func(e Entry) error {
 		for _, ch := range e.Changes {
@@ -127,22 +118,22 @@ func (p *Verification) logged(coll *mongo.Collection, v *Verified) (*logged, err
 			err = eachNew(path, add)
 		}
 	}
-	if err == nil && p.SkipList != "" && c.SameSubtype() {
-		l.left = hashset.New()
-		err = eachListed(p.SkipList, coll.Database().Name()+"."+coll.Name(), func(id bson.RawValue, v *listedValue) {
-			if v == nil {
-				return
-			}
-			l.left.Add(l.name(id, v.path, v.value))
-		})
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	}
-	if err == nil && (l.set.Full() || l.left.Full()) {
-		err = fmt.Errorf("the undo log or the skip list has more than %d values", hashset.Most)
+	if err == nil && l.set.Full() {
+		err = fmt.Errorf("the undo log has more than %d values", hashset.Most)
 	}
 	return l, err
+}
+
+// eachNew calls f for the entries of the undo log at path. A log that does not exist has none.
+func eachNew(path string, f func(Entry) error) error {
+	u, err := ReadUndoLog(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(u.each(f), u.Close())
 }
 
 // entries compares the entries of the log with the values that were met, and asks for the documents of
@@ -236,11 +227,10 @@ func (e Entry) unmet(doc bson.Raw) (left []unmet) {
 	return left
 }
 
-// values counts the old and the new values in doc. l is nil if there is no undo log: values that keep their
-// subtype are then not counted.
+// values counts the old and the new values in doc. l is nil if there is no undo log.
 func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
 	id := doc.Lookup("_id")
-	old, unlogged := "", ""
+	old := ""
 	var r rule.Ruling
 	err := c.Walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
 		switch ok := c.Rule(&r, path, leaf); {
@@ -252,20 +242,8 @@ func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
 			if l != nil && !l.has(id, path.Dotted(), rule.ValueOf(leaf.Type, leaf.Value)) {
 				v.Foreign++
 			}
-		case r.Same: // for example the Nil UUID
-		case r.SameSubtype() && l == nil:
-		case r.SameSubtype() && l.has(id, path.Dotted(), r.Old()):
-			v.New++
 		case r.Reason != "":
 			v.Left++
-			if r.SameSubtype() && r.Made() && !l.listed(id, path.Dotted(), r.Old()) {
-				v.Left--
-				v.Unlogged++
-				unlogged = path.Dotted()
-			}
-		case r.SameSubtype():
-			v.Unlogged++
-			unlogged = path.Dotted()
 		default:
 			v.Old++
 			v.Fields.Add(string(r.Field), 1)
@@ -279,29 +257,19 @@ func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
 	if err == nil && old != "" {
 		v.find(id, "not converted: %s", old)
 	}
-	if err == nil && unlogged != "" {
-		v.find(id, "missing in the undo log: %s is not converted, or another program wrote it", unlogged)
-	}
 	return err
 }
 
-// logged has the new values in an undo log and the values of a skip list, each with its document and
-// path. A new value that a document has is marked.
+// logged has the new values in undo logs, each with its document and path. One that a document has is marked.
 type logged struct {
 	set     *hashset.Set
-	left    *hashset.Set // nil without a skip list
-	entries int64        // of the undo log that this conversion has made
+	entries int64 // of the undo log that this conversion has made
 	key     []byte
 }
 
 // has reports whether the value is in the log, and marks it.
 func (l *logged) has(id bson.RawValue, path string, v rule.Value) bool {
 	return l.set.Mark(l.name(id, path, v))
-}
-
-// listed reports whether the value is on the skip list.
-func (l *logged) listed(id bson.RawValue, path string, v rule.Value) bool {
-	return l.left.Has(l.name(id, path, v))
 }
 
 // met reports whether all new values of the entry are marked.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Step is one conversion of one collection.
@@ -25,32 +24,6 @@ type Step struct {
 
 // Entry returns the key of the entry of the plan that the step is about.
 func (s Step) Entry() Entry { return Entry{s.Collection, s.Filter} }
-
-// Beside reports whether s must not convert what o has made: both are of one collection, with different filters, or
-// o makes values of a field that s would convert, because it tells values by their subtype.
-func (s Step) Beside(o Step) bool {
-	if s.Collection != o.Collection || s.Filter != o.Filter {
-		return s.Collection == o.Collection
-	}
-	return s.Into == "" && !s.Listed && s.Pass != o.Pass && slices.ContainsFunc(s.Pairs, func(p kinds.Pair) bool {
-		return slices.ContainsFunc(o.Pairs, func(made kinds.Pair) bool { return reads(p, made) })
-	})
-}
-
-// reads reports whether values that the pair made makes look like those that p converts.
-func reads(p, made kinds.Pair) bool {
-	from, _ := p.Subtypes()
-	_, to := made.Subtypes()
-	return from == to && slices.ContainsFunc(p.Fields, func(a string) bool {
-		return slices.ContainsFunc(made.Fields, func(b string) bool { return matches(a, b) || matches(b, a) })
-	})
-}
-
-// matches reports whether a pattern matches a field.
-func matches(pattern, field string) bool {
-	p, err := walk.ParsePattern(pattern)
-	return err == nil && p.MatchField(field)
-}
 
 // Decisions returns the decisions about the fields of the pairs. all has those about all fields of the collection, by
 // the names of the kinds. Values of which the subtype tells everything are decided at the time made.

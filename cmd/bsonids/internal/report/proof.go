@@ -50,7 +50,7 @@ func (p Proof) Text(w io.Writer) {
 		case s.Basis == "":
 			result += ": " + string(s.Status)
 		}
-		t.AppendRow([]any{terminal.Cell(s.Collection), s.text(), v.Read, v.Old, v.Left, v.Proven, v.Wrong + v.Missing + v.Extra + v.Unlogged, v.Changed + v.Gone, result})
+		t.AppendRow([]any{terminal.Cell(s.Collection), s.text(), v.Read, v.Old, v.Left, v.Proven, v.Wrong + v.Missing + v.Extra, v.Changed + v.Gone, result})
 	}
 	t.Render()
 	for _, s := range p.Steps {

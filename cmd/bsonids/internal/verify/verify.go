@@ -106,17 +106,12 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 		v, err = convert.VerifyInto(ctx, db.Collection(old), db.Collection(fresh), what.Conversion, s.Patience, bar.Add)
 	} else {
 		out.Basis = report.RestsOnUndoLog
-		var others []string // the logs of conversions of values that this one has listed, or that are beside it
-		for _, other := range state.Steps() {
-			if st.Beside(other) {
-				others = append(others, state.Files(other).UndoLog)
-			}
-		}
+		var others []string // the logs of conversions of values that this one has listed
 		for _, later := range state.Later(st) {
 			others = append(others, state.Files(later).UndoLog)
 		}
 		v, err = (&convert.Verification{Selection: what.Selection, UUID: spec.UUID, Undo: log, Later: others, Listed: st.Listed,
-			SkipList: f.SkipList, Patience: s.Patience, Progress: bar.Add}).Verify(ctx, coll)
+			Patience: s.Patience, Progress: bar.Add}).Verify(ctx, coll)
 	}
 	bar.Done()
 	switch {
