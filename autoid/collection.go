@@ -52,10 +52,7 @@ import (
 // A Collection is safe for concurrent use.
 type Collection struct {
 	*mongo.Collection
-	src      Source
-	settings settings
-	err      error // of the arguments of Wrap
-	contexts *contexts
+	*origin
 }
 
 // Wrap returns coll with src as the source of its ids. The registry of coll, which is its client's
@@ -73,7 +70,7 @@ func Wrap(coll *mongo.Collection, src Source, opts ...Option) *Collection {
 }
 
 func wrap(coll *mongo.Collection, src Source, s settings, err error) *Collection {
-	c := &Collection{Collection: coll, src: src, settings: s, err: err, contexts: newContexts(coll)}
+	c := &Collection{coll, &origin{src: src, settings: s, err: err, contexts: newContexts(coll)}}
 	if coll == nil {
 		return c
 	}
@@ -113,9 +110,7 @@ func (c *Collection) InsertOne(
 		return nil, c.err
 	}
 	if doc != nil {
-		d := new(document)
-		c.setDocument(d, doc, 0)
-		d.single = true
+		d := &document{origin: c.origin, doc: doc, single: true}
 		if err := c.writeBack(d, doc); err != nil {
 			return nil, err
 		}
@@ -140,16 +135,19 @@ func (c *Collection) InsertMany(
 	sourced := make([]document, v.Len())
 	wrapped := make([]any, v.Len())
 	for i := range wrapped {
-		doc := v.Index(i)
-		if doc.Interface() == nil {
+		element := v.Index(i)
+		doc := element.Interface() // a copy, unless the elements are of an interface type
+		if doc == nil {
 			continue
 		}
 		d := &sourced[i]
-		c.setDocument(d, doc.Interface(), i)
-		if err := c.writeBack(d, doc.Addr().Interface()); err != nil {
-			return nil, err
+		d.origin, d.doc, d.index = c.origin, doc, int32(i)
+		if c.settings.writeBack {
+			if err := c.writeBack(d, element.Addr().Interface()); err != nil {
+				return nil, err
+			}
+			d.doc = element.Interface() // with the id
 		}
-		d.doc = doc.Interface() // with the id
 		wrapped[i] = d
 	}
 	res, err := c.Collection.InsertMany(ctx, wrapped, opts...)
@@ -182,10 +180,6 @@ func (c *Collection) BulkWrite(
 		}
 	}
 	return res, err
-}
-
-func (c *Collection) setDocument(d *document, doc any, index int) {
-	d.src, d.doc, d.index, d.settings, d.contexts = c.src, doc, int32(index), c.settings, c.contexts
 }
 
 // writeBack puts an id into target, which is the caller's document or a pointer to it, if the
@@ -398,8 +392,7 @@ func (c *Collection) encodedInsert(doc any, index int) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := new(document)
-	c.setDocument(d, doc, index)
+	d := &document{origin: c.origin, doc: doc, index: int32(index)}
 	if err := c.writeBack(d, doc); err != nil {
 		return nil, err
 	}

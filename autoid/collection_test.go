@@ -376,3 +376,25 @@ func TestCollectionConcurrent(t *testing.T) {
 		t.Errorf("%d stored, %d drawn, want %d", got, src.drawn(), want)
 	}
 }
+
+// TestInsertManyCopiesElementsOnce tests that a slice of structs does not cost more than a slice of any, for which the driver
+// copies each of them once. The source fails, so that nothing is encoded.
+func TestInsertManyCopiesElementsOnce(t *testing.T) {
+	client, _ := newTestServer().client(t, registered())
+	coll := Wrap(client.Database("db").Collection("c"), SourceFunc(func() (any, error) { return nil, errFailing }))
+	const n = 1000
+	structs, anys := make([]struct{ Text [64]string }, n), make([]any, n)
+	for i := range anys {
+		anys[i] = bson.M{}
+	}
+	allocations := func(docs any) float64 {
+		return testing.AllocsPerRun(10, func() {
+			if _, err := coll.InsertMany(ctx, docs); !errors.Is(err, errFailing) {
+				t.Fatal(err)
+			}
+		})
+	}
+	if more := allocations(structs) - allocations(anys); more < n || more > n+n/10 {
+		t.Errorf("%v allocations more for %d structs", more, n)
+	}
+}

@@ -55,7 +55,7 @@ func Document(src Source, doc any, opts ...Option) any {
 	if err == nil && s.writeBack {
 		err = errors.New("autoid: WriteBack does not apply to a Document: call Assign")
 	}
-	return &document{src: src, doc: doc, index: -1, settings: s, err: err}
+	return &document{origin: &origin{src: src, settings: s, err: err}, doc: doc, index: -1}
 }
 
 // Register makes reg encode [Document], and so serve [Wrap]. It must be called before reg is used
@@ -68,17 +68,22 @@ func Register(reg *bson.Registry) {
 
 // document is a document whose _id comes from a source.
 type document struct {
-	src Source
+	*origin
 	doc any
-	err error // of the options
 
 	mu    sync.Mutex
 	id    any    // nil until it is drawn
 	draws uint32 // how often the source gave one; more than once only if that encodes as null
 
+	index  int32 // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
+	single bool  // it is the only document of the call
+}
+
+// An origin is what documents get their ids from, and how. The documents of a Collection share one.
+type origin struct {
+	src      Source
+	err      error     // of the arguments
 	contexts *contexts // of the Collection; nil if the document stands alone
-	index    int32     // among the documents of a call of a Collection, which hold fewer than 2³¹, or -1
-	single   bool      // it is the only document of the call
 	settings
 }
 

@@ -135,7 +135,7 @@ func (c *Collection) upsertID(e *encoding, update any) (bson.RawValue, error) {
 	}
 	for _, t := range structsSet(update, e.reading) {
 		if p, err := e.plan(t); err == nil {
-			if err := p.fits(e.ec, &document{settings: c.settings, contexts: c.contexts}, id); err != nil {
+			if err := p.fits(e.ec, &document{origin: c.origin}, id); err != nil {
 				return bson.RawValue{}, err
 			}
 		}
