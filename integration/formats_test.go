@@ -83,9 +83,11 @@ func orderedFormats() []orderedFormat {
 			})
 		}
 	}
+	unix := time.Unix(0, 0)
 	for _, c := range []peabody01.Clock{
-		{Bits: 32, Tick: time.Second}, {Bits: 44, SequenceBits: 20, Tick: time.Millisecond}, {Bits: 48, Tick: time.Millisecond},
-		{Bits: 60, Tick: 100, Epoch: time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)}, {Bits: 64, Tick: 1},
+		{Bits: 32, Tick: time.Second, Epoch: unix}, {Bits: 44, SequenceBits: 20, Tick: time.Millisecond, Epoch: unix},
+		{Bits: 48, Tick: time.Millisecond, Epoch: unix},
+		{Bits: 60, Tick: 100, Epoch: time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)}, {Bits: 64, Tick: 1, Epoch: unix},
 	} {
 		formats = append(formats, orderedFormat{
 			name: fmt.Sprintf("peabody01 v8 %d bits", c.Bits),

@@ -2,6 +2,7 @@ package uuidgen
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/bsonids/bsonids/internal/gregorian"
 	"github.com/bsonids/bsonids/internal/numbers"
+	"github.com/bsonids/bsonids/internal/serial"
 	"github.com/bsonids/bsonids/internal/stock"
 )
 
@@ -62,15 +64,18 @@ func (i *instants) renew() {
 // the next number jumps ahead by at most 1/1024 of the numbers left: the order goes on, and copies
 // differ. Idle time and what [WithClock] shows do not change the numbers.
 //
-// An instant out of the version's range is [ErrTimeRange]; with version 4 the error is [ErrNoTime].
+// An instant out of the version's range is [ErrTimeRange]. With version 4 the error is [ErrNoTime], and
+// with the formats of packages peabody01 and i3core it is [errors.ErrUnsupported].
 // When no number is left, which is after 2^33 calls or more, and after 2^32 or more in a process
 // that may have been copied 10,000 times, it is [ErrExhausted] until [Generator.Renew]. Other errors
 // are those of the random source.
 func (g *Generator) NewUUIDAt(t time.Time) (uuid.UUID, error) {
-	if g.layout == nil {
-		return g.machine.At(t)
-	}
-	if g.steps == 0 {
+	switch {
+	case g.layout == nil && g.machine == nil:
+		return uuid.Nil, serial.ErrNotMade
+	case g.layout == nil || g.layout.sequence:
+		return uuid.Nil, fmt.Errorf("uuidgen: NewUUIDAt in a format of another package: %w", errors.ErrUnsupported)
+	case g.steps == 0:
 		return uuid.Nil, fmt.Errorf("%w in %v: NewUUIDAt does not apply", ErrNoTime, g.layout)
 	}
 	step, err := g.layout.timestamp(t)

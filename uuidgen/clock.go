@@ -22,7 +22,9 @@ func (g *Generator) look() time.Time {
 	idle := uint64(elapsed-time.Duration(g.looked.Swap(int64(elapsed)))) >= uint64(stock.MaxIdle)
 	steps := g.system.Steps()
 	if g.stepped.Swap(steps) != steps || idle {
-		g.page.Load().close()
+		p := g.page.Load()
+		p.copied.Store(true)
+		p.close()
 	}
 	return now
 }

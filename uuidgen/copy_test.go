@@ -3,11 +3,14 @@ package uuidgen
 import (
 	"bytes"
 	"crypto/aes"
+	"encoding/binary"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/bsonids/bsonids/internal/idoption"
 	"github.com/bsonids/bsonids/internal/stock"
 )
 
@@ -56,6 +59,42 @@ func TestRestored(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The version 6 of package peabody01 keeps its clock sequence from one page to the next, and has another one in a copy (RFC 4122,
+// section 4.1.5).
+func TestClockSequence(t *testing.T) {
+	c := idoption.New("test", "version 6")
+	c.V6 = &idoption.V6{Node: 0xabc << 36, RandomBits: 36}
+	g := NewFormatGenerator(c)
+	sequence := func() int {
+		t.Helper()
+		u := newUUID(t, g)
+		if node := binary.BigEndian.Uint64(u[8:]) & (1<<48 - 1); u[6]>>4 != 6 || node>>36 != 0xabc {
+			t.Fatalf("%v: version %d, node %#x", u, u.Version(), node)
+		}
+		return u.ClockSequence()
+	}
+	first := sequence()
+	for range 3 * pageWords {
+		if got := sequence(); got != first {
+			t.Fatalf("clock sequence %#x after %#x", got, first)
+		}
+	}
+	if err := g.Fill(make([]uuid.UUID, 3*pageWords)); err != nil || sequence() != first {
+		t.Errorf("after a batch: %v, another clock sequence", err)
+	}
+	g.system.Disturb(time.Hour, 2*time.Millisecond)
+	second := sequence()
+	if second == first || sequence() != second {
+		t.Errorf("restored: clock sequence %#x after %#x", second, first)
+	}
+	if err := g.Renew(); err != nil || sequence() == second {
+		t.Errorf("renewed: %v, the same clock sequence", err)
+	}
+	if u, err := g.NewUUIDAt(time.Unix(1e9, 0)); !errors.Is(err, errors.ErrUnsupported) || u != uuid.Nil {
+		t.Errorf("%v, %v, want ErrUnsupported", u, err)
 	}
 }
 

@@ -143,3 +143,16 @@ func ExampleGenerator_NewUUIDAt() {
 	fmt.Println(uuidgen.Time(id))
 	// Output: 2012-06-01 08:30:00 +0000 UTC <nil>
 }
+
+func ExampleV1ToV6() {
+	v6, err := uuidgen.V1ToV6(uuid.MustParse("c232ab00-9414-11ec-b3c8-9f6bdeced846"))
+	if err != nil {
+		panic(err)
+	}
+	at, err := uuidgen.Time(v6)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(v6, at)
+	// Output: 1ec9414c-232a-6b00-b3c8-9f6bdeced846 2022-02-22 19:22:22 +0000 UTC
+}

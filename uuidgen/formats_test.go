@@ -69,7 +69,7 @@ var others = []format{
 		return peabody01.NewV7Generator(peabody01.Microsecond, opts...)
 	}},
 	{name: "peabody01, version 8", make: func(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
-		return peabody01.NewV8Generator(peabody01.Clock{Bits: 48, Tick: time.Millisecond}, opts...)
+		return peabody01.NewV8Generator(peabody01.Clock{Bits: 48, Tick: time.Millisecond, Epoch: time.Unix(0, 0)}, opts...)
 	}},
 	{name: "i3core, random", make: i3core.NewRandomGenerator},
 	{name: "i3core, notifier", make: func(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
@@ -165,6 +165,17 @@ func TestOrdersOfOthers(t *testing.T) {
 		}
 		if err := g.Renew(); err != nil || !random && g.Orders() != 2 {
 			t.Errorf("%s, renewed: %v, %d orders", f.name, err, g.Orders())
+		}
+	}
+}
+
+// Ids for given instants are those of RFC 9562 alone.
+func TestGivenInstantsOfOtherFormats(t *testing.T) {
+	for _, f := range append(ordered, others...) {
+		u, err := f.new(t).NewUUIDAt(time.Unix(1e9, 0))
+		_, other, _ := strings.Cut(f.name, ", ")
+		if refused := errors.Is(err, errors.ErrUnsupported); refused != (other != "") || (err != nil) != (u == uuid.Nil) {
+			t.Errorf("%s: %v, %v", f.name, u, err)
 		}
 	}
 }

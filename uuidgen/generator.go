@@ -76,15 +76,12 @@ type Generator struct {
 
 	order atomic.Pointer[order.Order]
 	page  atomic.Pointer[page]
+	fixed atomic.Uint64 // the fixed bits of the last page
 
 	instants instants // of NewUUIDAt
 }
 
 var started = time.Now()
-
-func init() {
-	serial.NewGenerator = func(m *serial.Machine) any { return &Generator{machine: m} }
-}
 
 // NewV4Generator returns a Generator of random UUIDs (RFC 9562, section 5.4). The only option is
 // [WithRandom]. An invalid option is an error.
@@ -168,6 +165,15 @@ func NewV8Generator(r uuidrep.Representation, opts ...Option) (*Generator, error
 	return newTimeGenerator(l, opts)
 }
 
+// NewFormatGenerator returns a Generator for a constructor of packages peabody01 and i3core, which alone can make its
+// argument.
+func NewFormatGenerator(c *idoption.Config) *Generator {
+	if c.Machine != nil {
+		return &Generator{machine: c.Machine}
+	}
+	return newGenerator(layoutV6.withNode(c.V6), c)
+}
+
 func newTimeGenerator(l *layout, opts []Option) (*Generator, error) {
 	c, err := newConfig(l, opts, "WithClock", "WithRandom", "WithMaxAhead", "WithMaxRollback", "WithMaxWait")
 	if err != nil {
@@ -230,7 +236,7 @@ func (g *Generator) NewUUID() (u uuid.UUID, err error) {
 		if g.layout.version == 8 {
 			g.layout.putV8(&u, step, p.random[word*8:])
 		} else {
-			g.layout.put(&u, step, p.random[word*8:])
+			g.layout.put(&u, step, p.random[word*8:], p.fixed)
 		}
 		return u, nil
 	}
@@ -317,7 +323,7 @@ func (g *Generator) fill(ids []uuid.UUID, r reading) (n uint64, in *order.Order,
 	}
 	ids = ids[:s.n]
 	if s.words > 0 {
-		g.put(ids, s.step, s.page.random[s.word*8:])
+		g.put(ids, s.step, s.page.random[s.word*8:], s.page.fixed)
 		return s.n, s.page.order, nil
 	}
 	buf := buffers.Get().(*buffer)
@@ -325,17 +331,17 @@ func (g *Generator) fill(ids []uuid.UUID, r reading) (n uint64, in *order.Order,
 	for step := s.step; len(ids) > 0; {
 		n := min(len(ids), len(buf)/int(8*g.words))
 		random := buf[:n*int(8*g.words)]
-		if err := g.drawRandom(random); err != nil {
+		if err := g.drawIDs(random); err != nil {
 			return 0, nil, err
 		}
-		g.put(ids[:n], step, random)
+		g.put(ids[:n], step, random, s.page.fixed)
 		ids, step = ids[n:], step+uint64(n)
 	}
 	return s.n, s.page.order, nil
 }
 
-// put writes ids with the timestamps from step on.
-func (g *Generator) put(ids []uuid.UUID, step uint64, random []byte) {
+// put writes ids with the timestamps from step on, and the fixed bits of their page.
+func (g *Generator) put(ids []uuid.UUID, step uint64, random []byte, fixed uint64) {
 	l := g.layout
 	switch {
 	case l == layoutV4:
@@ -351,7 +357,7 @@ func (g *Generator) put(ids []uuid.UUID, step uint64, random []byte) {
 		}
 	default:
 		for i := range ids {
-			l.put(&ids[i], step, random)
+			l.put(&ids[i], step, random, fixed)
 			random = random[8:]
 			step++
 		}

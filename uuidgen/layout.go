@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bsonids/bsonids/internal/gregorian"
+	"github.com/bsonids/bsonids/internal/idoption"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -18,6 +19,8 @@ const (
 
 	unixPerSecond = 1000 * 4096 // steps of 1/4096 ms since 1970
 	variantBits   = uint64(0b10) << 62
+	anyVariant    = 1<<62 - 1       // the bits after the variant
+	nodeBits      = 48              // of version 6
 	multicast     = uint64(1) << 40 // of the node in version 6: the last bit of byte 10
 )
 
@@ -29,17 +32,26 @@ type layout struct {
 	gregorian bool                   // 100 ns since 1582, not 1/4096 ms since 1970
 	perSecond uint64
 	fixed     uint64 // bits of the last eight bytes that are always 1
+	random    uint64 // those that are random
+	sequence  bool   // the clock sequence stays the same in an order, and the random bits and fixed ones of a node are not all zero
 }
 
 var (
-	layoutV4 = &layout{version: 4, fixed: variantBits, perSecond: unixPerSecond}
+	layoutV1 = &layout{version: 1, gregorian: true} // for conversion and reading
+	layoutV4 = &layout{version: 4, fixed: variantBits, random: anyVariant, perSecond: unixPerSecond}
 	layoutV6 = &layout{version: 6, order: uuidrep.Standard, gregorian: true, perSecond: uint64(gregorian.PerSecond),
-		fixed: variantBits | multicast}
-	layoutV7 = &layout{version: 7, order: uuidrep.Standard, perSecond: unixPerSecond, fixed: variantBits}
+		fixed: variantBits | multicast, random: anyVariant &^ multicast}
+	layoutV7 = &layout{version: 7, order: uuidrep.Standard, perSecond: unixPerSecond, fixed: variantBits, random: anyVariant}
 
-	layoutV8CSharp = &layout{version: 8, order: uuidrep.CSharpLegacy, perSecond: unixPerSecond, fixed: variantBits}
-	layoutV8Java   = &layout{version: 8, order: uuidrep.JavaLegacy, perSecond: unixPerSecond, fixed: variantBits}
+	layoutV8CSharp = &layout{version: 8, order: uuidrep.CSharpLegacy, perSecond: unixPerSecond, fixed: variantBits, random: anyVariant}
+	layoutV8Java   = &layout{version: 8, order: uuidrep.JavaLegacy, perSecond: unixPerSecond, fixed: variantBits, random: anyVariant}
 )
+
+// withNode returns the layout of version 6 with another node, and with a clock sequence that stays the same in an order.
+func (l layout) withNode(v *idoption.V6) *layout {
+	l.fixed, l.random, l.sequence = variantBits|v.Node, 1<<v.RandomBits-1, true
+	return &l
+}
 
 // layoutV8 returns the layout of version 8 for a representation.
 func layoutV8(r uuidrep.Representation) (*layout, error) {
@@ -99,11 +111,14 @@ func (l *layout) time(step uint64) time.Time {
 // word returns the first eight bytes, without permutation: 48 bits of the timestamp, the version,
 // 12 bits.
 func (l *layout) word(step uint64) uint64 {
-	switch l.order {
-	case uuidrep.CSharpLegacy:
+	switch {
+	case l.version == 1:
+		// The least significant bits first: timestamp:32, 16, version:4, timestamp:12.
+		return step<<32 | step>>32&0xffff<<16 | uint64(l.version)<<12 | step>>48
+	case l.order == uuidrep.CSharpLegacy:
 		// Stored: timestamp:56, version:4, timestamp:4.
 		return groupsReversed(step>>4<<8 | uint64(l.version)<<4 | step&0xf)
-	case uuidrep.JavaLegacy:
+	case l.order == uuidrep.JavaLegacy:
 		// Stored: timestamp:8, version:4, timestamp:52.
 		return bits.ReverseBytes64(step>>52<<56 | uint64(l.version)<<52 | step&(1<<52-1))
 	}
@@ -119,11 +134,13 @@ func groupsReversed(word uint64) uint64 {
 
 // step is the inverse of word.
 func (l *layout) step(word uint64) uint64 {
-	switch l.order {
-	case uuidrep.CSharpLegacy:
+	switch {
+	case l.version == 1:
+		return word&0xfff<<48 | word>>16&0xffff<<32 | word>>32
+	case l.order == uuidrep.CSharpLegacy:
 		hi := groupsReversed(word)
 		return hi>>8<<4 | hi&0xf
-	case uuidrep.JavaLegacy:
+	case l.order == uuidrep.JavaLegacy:
 		hi := bits.ReverseBytes64(word)
 		return hi>>56<<52 | hi&(1<<52-1)
 	}
@@ -143,10 +160,10 @@ func (l *layout) rest(n uint64) uint64 {
 	return variantBits | n
 }
 
-// put writes an id of version 6 or 7 with random bytes.
-func (l *layout) put(u *uuid.UUID, step uint64, random []byte) {
+// put writes an id of version 6 or 7 with random bytes and the fixed bits of its page.
+func (l *layout) put(u *uuid.UUID, step uint64, random []byte, fixed uint64) {
 	binary.BigEndian.PutUint64(u[:8], step>>12<<16|uint64(l.version)<<12|step&0xfff)
-	binary.BigEndian.PutUint64(u[8:], binary.BigEndian.Uint64(random)&^(0b11<<62)|l.fixed)
+	binary.BigEndian.PutUint64(u[8:], binary.BigEndian.Uint64(random)&l.random|fixed)
 }
 
 // putV8 writes an id of version 8 with random bytes.

@@ -1,6 +1,8 @@
 package uuidgen
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -18,6 +20,28 @@ func (g *Generator) drawRandom(b []byte) error {
 	}
 	if err := draw(b); err != nil {
 		return fmt.Errorf("uuidgen: random source: %w", err)
+	}
+	return nil
+}
+
+// maxDraws is how many random numbers in a row may be zero where zero is not allowed.
+const maxDraws = 8
+
+// drawIDs fills b with the random bytes of ids. Where a node would be zero, they are drawn again.
+func (g *Generator) drawIDs(b []byte) error {
+	if err := g.drawRandom(b); err != nil || !g.layout.sequence {
+		return err
+	}
+	const node = 1<<nodeBits - 1
+	for ; len(b) > 0; b = b[8:] {
+		for draws := 1; (binary.BigEndian.Uint64(b)&g.layout.random|g.layout.fixed)&node == 0; draws++ {
+			if draws == maxDraws {
+				return errors.New("uuidgen: the random source gives nothing but zeros")
+			}
+			if err := g.drawRandom(b[:8]); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

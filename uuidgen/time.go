@@ -26,10 +26,6 @@ import (
 // It implements RFC 9562, sections 5.1, 5.6 and 5.7.
 func Time[U ~[16]byte](id U) (time.Time, error) {
 	u := uuid.UUID(id)
-	if u.Version() == 1 && u[8]>>6 == 0b10 {
-		word := binary.BigEndian.Uint64(u[:8])
-		return gregorian.Time(word&0xfff<<48 | word>>16&0xffff<<32 | word>>32), nil
-	}
 	l, err := layoutOf(u)
 	if err != nil {
 		return time.Time{}, err
@@ -78,11 +74,34 @@ func compareUnits(a, b time.Time, unit time.Duration) int {
 	return floor(a).Compare(floor(b))
 }
 
-// layoutOf returns the layout of version 6 or 7.
+// V1ToV6 returns the UUID of version 6 with the timestamp, the clock sequence and the node of a UUID of
+// version 1. It is in the order of time. The node stays the same, and may be a MAC address. For another
+// version or variant the error is [ErrNoTime].
+//
+// It implements RFC 9562, section 5.6.
+func V1ToV6(u uuid.UUID) (uuid.UUID, error) { return relaid(u, layoutV1, layoutV6) }
+
+// V6ToV1 returns the UUID of version 1 with the fields of a UUID of version 6. It is the inverse of
+// [V1ToV6], with the same errors.
+func V6ToV1(u uuid.UUID) (uuid.UUID, error) { return relaid(u, layoutV6, layoutV1) }
+
+// relaid returns u with its timestamp and version moved from one layout to another.
+func relaid(u uuid.UUID, from, to *layout) (uuid.UUID, error) {
+	if err := from.check(u); err != nil {
+		return uuid.Nil, err
+	}
+	binary.BigEndian.PutUint64(u[:8], to.word(from.step(binary.BigEndian.Uint64(u[:8]))))
+	return u, nil
+}
+
+// layoutOf returns the layout of version 1, 6 or 7.
 func layoutOf(u uuid.UUID) (*layout, error) {
-	l := layoutV6
+	var l *layout
 	switch u.Version() {
+	case 1:
+		l = layoutV1
 	case 6:
+		l = layoutV6
 	case 7:
 		l = layoutV7
 	default:

@@ -43,6 +43,47 @@ func TestTime(t *testing.T) {
 	}
 }
 
+// RFC 9562, appendix A.1 and A.5: one instant, clock sequence and node as version 1 and as version 6.
+func TestV1AndV6(t *testing.T) {
+	v1 := uuid.MustParse("C232AB00-9414-11EC-B3C8-9F6BDECED846")
+	v6 := uuid.MustParse("1EC9414C-232A-6B00-B3C8-9F6BDECED846")
+	if got, err := V1ToV6(v1); err != nil || got != v6 {
+		t.Errorf("V1ToV6 = %v, %v, want %v", got, err, v6)
+	}
+	if got, err := V6ToV1(v6); err != nil || got != v1 {
+		t.Errorf("V6ToV1 = %v, %v, want %v", got, err, v1)
+	}
+	for range 2000 {
+		var u uuid.UUID
+		binary.BigEndian.PutUint64(u[:8], mathrand.Uint64()&^0xf000|0x6000)
+		binary.BigEndian.PutUint64(u[8:], mathrand.Uint64()&^(0b11<<62)|variantBits)
+		v1, err := V6ToV1(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// google/uuid knows version 1, and agrees on what it holds.
+		hi := binary.BigEndian.Uint64(u[:8])
+		if v1.Version() != 1 || uint64(v1.Time()) != hi>>16<<12|hi&0xfff || v1.ClockSequence() != u.ClockSequence() || [6]byte(v1.NodeID()) != [6]byte(u[10:]) {
+			t.Fatalf("V6ToV1(%v) = %v: time %#x, clock sequence %#x", u, v1, v1.Time(), v1.ClockSequence())
+		}
+		if back, err := V1ToV6(v1); err != nil || back != u {
+			t.Fatalf("V1ToV6(%v) = %v, %v, want %v", v1, back, err, u)
+		}
+	}
+	// Other versions and variants: those of the RFC's version 7, and of Microsoft.
+	for _, s := range []string{"017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "c232ab00-9414-11ec-e3c8-9f6bdeced846", "1ec9414c-232a-6b00-e3c8-9f6bdeced846"} {
+		u := uuid.MustParse(s)
+		got1, err1 := V6ToV1(u)
+		got6, err6 := V1ToV6(u)
+		if !errors.Is(err1, ErrNoTime) || !errors.Is(err6, ErrNoTime) || got1 != uuid.Nil || got6 != uuid.Nil {
+			t.Errorf("%s: %v, %v; %v, %v", s, got1, err1, got6, err6)
+		}
+	}
+	if _, err := V1ToV6(v6); !errors.Is(err, ErrNoTime) {
+		t.Errorf("version 6 to 6: %v", err)
+	}
+}
+
 func TestNoTime(t *testing.T) {
 	for _, s := range []string{
 		"00000000-0000-0000-0000-000000000000",

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/bsonids/bsonids/internal/serial"
 )
 
 // The defaults of [New].
@@ -30,6 +32,17 @@ type Config struct {
 	MaxWait     time.Duration
 
 	Own any // what the options of the constructor's package set
+
+	// What the packages of other formats tell uuidgen.NewFormatGenerator: one of these.
+	Machine *serial.Machine // it draws the ids
+	V6      *V6             // they have the layout of version 6
+}
+
+// V6 is how version 6 of package peabody01 differs from that of RFC 9562: the clock sequence stays the same in an order, and
+// the node is not zero and has no multicast bit.
+type V6 struct {
+	Node       uint64 // its fixed bits: a machine id above the random bits
+	RandomBits int    // of the node: the lowest
 }
 
 // New returns the Config of a constructor without options. Errors begin with the name of the package and name the format.

@@ -18,9 +18,6 @@ type Maker interface {
 	// the clock, the reading is the highest of the present order.
 	Next(look bool) (u uuid.UUID, ok bool, err error)
 
-	// At returns a UUID for a given instant.
-	At(t time.Time) (uuid.UUID, error)
-
 	// Renew begins a new order.
 	Renew() error
 
@@ -30,10 +27,6 @@ type Maker interface {
 	// Orders returns the number of the present order, counted from 1, or 0 if the format has none.
 	Orders() uint64
 }
-
-// NewGenerator returns a *uuidgen.Generator that draws from a Machine. Package uuidgen sets it: only there can the type be
-// made, and the packages of the other formats import it.
-var NewGenerator func(*Machine) any
 
 // A Machine draws from a [Maker]. It is safe for concurrent use. A nil Machine is that of the zero Generator: it returns
 // errors only.
@@ -55,10 +48,8 @@ func New(pkg string, m Maker, maxWait time.Duration, id func(uuid.UUID) any) *Ma
 	return &Machine{pkg: pkg, maker: m, maxWait: maxWait, id: id}
 }
 
-var errNotMade = errors.New("uuidgen: a Generator is made by one of the New…Generator functions")
-
-// Maker returns the Maker. It is for tests.
-func (m *Machine) Maker() Maker { return m.maker }
+// ErrNotMade is the error of a nil Machine.
+var ErrNotMade = errors.New("uuidgen: a Generator is made by one of the New…Generator functions")
 
 // ID returns a UUID as it is inserted.
 func (m *Machine) ID(u uuid.UUID) any { return m.id(u) }
@@ -75,7 +66,7 @@ func (m *Machine) Next() (uuid.UUID, error) {
 // try asks the Maker once, and sets the order of the UUID unless it is not wanted.
 func (m *Machine) try(look bool, order *uint64) (u uuid.UUID, ok bool, err error) {
 	if m == nil {
-		return u, false, errNotMade
+		return u, false, ErrNotMade
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,20 +118,10 @@ func (m *Machine) Fill(us []uuid.UUID) error {
 	return nil
 }
 
-// At returns a UUID for a given instant.
-func (m *Machine) At(t time.Time) (uuid.UUID, error) {
-	if m == nil {
-		return uuid.Nil, errNotMade
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.maker.At(t)
-}
-
 // Renew begins a new order.
 func (m *Machine) Renew() error {
 	if m == nil {
-		return errNotMade
+		return ErrNotMade
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

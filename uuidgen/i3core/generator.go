@@ -7,20 +7,22 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/bsonids/bsonids/internal/idoption"
 	"github.com/bsonids/bsonids/internal/serial"
 	"github.com/bsonids/bsonids/internal/stock"
 	"github.com/bsonids/bsonids/uuidgen"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-func newGenerator(m serial.Maker, maxWait time.Duration) *uuidgen.Generator {
+func newGenerator(c *idoption.Config, m serial.Maker) *uuidgen.Generator {
 	id := func(u uuid.UUID) any { return uuidrep.CSharpLegacyUUID{UUID: u} }
-	return serial.NewGenerator(serial.New("i3core", m, maxWait, id)).(*uuidgen.Generator)
+	c.Machine = serial.New("i3core", m, c.MaxWait, id)
+	return uuidgen.NewFormatGenerator(c)
 }
 
 // NewRandomGenerator returns a Generator of the random format. The options are [WithCustom] and
 // [uuidgen.WithRandom], from whose reader every UUID takes 16 bytes. The error of NewUUID is that of
-// the random source; random bits that are all zero are drawn again. NewUUIDAt is an error.
+// the random source; random bits that are all zero are drawn again.
 func NewRandomGenerator(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
 	c, o, err := newConfig(formatRandom, opts, "WithCustom", "WithRandom")
 	if err != nil {
@@ -28,7 +30,7 @@ func NewRandomGenerator(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
 	}
 	m := &randomMaker{custom: o.custom}
 	m.stock.Start(c.Random)
-	return newGenerator(m, 0), nil
+	return newGenerator(c, m), nil
 }
 
 type randomMaker struct {
@@ -51,10 +53,6 @@ func (m *randomMaker) Next(bool) (uuid.UUID, bool, error) {
 		f.Custom = *m.custom
 	}
 	return f.join(), true, nil
-}
-
-func (m *randomMaker) At(time.Time) (uuid.UUID, error) {
-	return uuid.Nil, errors.New("i3core: NewUUIDAt does not apply to the random format")
 }
 
 func (m *randomMaker) Renew() error {

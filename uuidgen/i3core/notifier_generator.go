@@ -1,7 +1,6 @@
 package i3core
 
 import (
-	"errors"
 	"math"
 	"time"
 
@@ -25,7 +24,7 @@ import (
 //
 // [uuidgen.Generator.Renew] begins anew at the clock's time, also if the clock was once far ahead by
 // mistake. The Generator can then make an instance sequence again that it made before; only a new
-// connection id prevents it. NewUUIDAt is an error, because a microsecond has one UUID.
+// connection id prevents it.
 func NewNotifierGenerator(node [6]byte, connection uint16, opts ...uuidgen.Option) (*uuidgen.Generator, error) {
 	c, o, err := newConfig(formatNotifier, opts, "WithCustom", "WithClock", "WithMaxWait")
 	if err != nil {
@@ -44,7 +43,7 @@ func NewNotifierGenerator(node [6]byte, connection uint16, opts ...uuidgen.Optio
 	if err := m.Renew(); err != nil {
 		return nil, err
 	}
-	return newGenerator(m, c.MaxWait), nil
+	return newGenerator(c, m), nil
 }
 
 type notifierMaker struct {
@@ -73,10 +72,6 @@ func (m *notifierMaker) Next(bool) (uuid.UUID, bool, error) {
 	f := m.constant
 	f.InstanceSequence = m.last
 	return f.join(), true, nil
-}
-
-func (m *notifierMaker) At(time.Time) (uuid.UUID, error) {
-	return uuid.Nil, errors.New("i3core: NewUUIDAt does not apply to the notifier format")
 }
 
 func (m *notifierMaker) Ahead() time.Duration {

@@ -53,7 +53,7 @@ func WithDBMS(d DBMS) uuidgen.Option {
 // WithTimestamps makes a generator of the sequential format take its timestamps, 56 bits, from next,
 // which it calls from one goroutine at a time. The default is microseconds since
 // 2000-01-01T00:00:00Z: the document gives neither unit nor epoch. [Sequential.Time] and the functions
-// that take an instant do not fit other timestamps. [uuidgen.WithMaxRollback] and
+// that take instants do not fit other timestamps. [uuidgen.WithMaxRollback] and
 // [uuidgen.Generator.Ahead] take their unit as a microsecond. With [uuidgen.WithClock] it is an error.
 func WithTimestamps(next func() uint64) uuidgen.Option {
 	if next == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/bsonids/bsonids/internal/idoption"
 	"github.com/bsonids/bsonids/internal/numbers"
 	"github.com/bsonids/bsonids/internal/order"
 	"github.com/bsonids/bsonids/internal/stock"
@@ -43,32 +44,35 @@ const (
 // the counter, which jumps ahead in a process that may be a copy. It never starts anew, and its end
 // is uuidgen.ErrExhausted until Renew. In SQL Server's order the counters of several Generators have nothing
 // to do with time: it holds within one Generator only, and until Renew.
-//
-// [uuidgen.Generator.NewUUIDAt] takes instants from 2000 to 4283-05-31T22:20:37Z. In the order of
-// memory its UUIDs are ordered by the microsecond, and those of one microsecond by the calls; in SQL
-// Server's order, by the calls alone. They have a random1 and a counter of their own, which is at its
-// end, uuidgen.ErrExhausted, after 2^46 calls or more. With WithTimestamps NewUUIDAt is an error.
 func NewSequentialGenerator(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
-	c, o, err := newConfig(formatSequential, opts, "WithVersion", "WithDBMS", "WithClock", "WithTimestamps", "WithMaxRollback", "WithRandom")
+	m, c, err := newSequential(opts)
 	if err != nil {
 		return nil, err
 	}
+	return newGenerator(c, m), nil
+}
+
+func newSequential(opts []uuidgen.Option) (*sequentialMaker, *idoption.Config, error) {
+	c, o, err := newConfig(formatSequential, opts, "WithVersion", "WithDBMS", "WithClock", "WithTimestamps", "WithMaxRollback", "WithRandom")
+	if err != nil {
+		return nil, nil, err
+	}
 	if o.version == nil {
-		return nil, errors.New("i3core: the sequential format needs WithVersion: the document does not give its number")
+		return nil, nil, errors.New("i3core: the sequential format needs WithVersion: the document does not give its number")
 	}
 	if o.timestamps != nil && c.Now != nil {
-		return nil, errors.New("i3core: WithClock does not apply to the sequential format with WithTimestamps")
+		return nil, nil, errors.New("i3core: WithClock does not apply to the sequential format with WithTimestamps")
 	}
 	m := &sequentialMaker{constant: Sequential{Version: *o.version, DBMS: o.dbms}, now: c.Now,
 		timestamps: o.timestamps, maxRollback: microsecondsOf(c.MaxRollback), order: order.First()}
 	if err := m.constant.validate(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m.stock.Start(c.Random)
 	if err := m.draw(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return newGenerator(m, 0), nil
+	return m, c, nil
 }
 
 // microsecondsOf returns a limit in timestamps.
@@ -91,15 +95,7 @@ type sequentialMaker struct {
 	last    uint64 // timestamp
 	start   uint64 // of the counter
 	counter numbers.Counter
-
-	given  *given // nil before the first
-	copied bool   // the process may be a copy, and the counter is still that of the original
-}
-
-// given makes the UUIDs for given instants.
-type given struct {
-	random1 uint16
-	counter numbers.Counter
+	copied  bool // the process may be a copy, and the counter is still that of the original
 }
 
 // draw draws random1 and the counter.
@@ -109,9 +105,6 @@ func (m *sequentialMaker) draw() error {
 		return err
 	}
 	m.constant.Random1 = uint16(random1)
-	if m.given != nil && m.given.random1 == m.constant.Random1 {
-		m.constant.Random1 ^= 1 // the two kinds of UUIDs never meet
-	}
 	m.start = counter
 	m.counter = startAt(counter)
 	return nil
@@ -128,7 +121,7 @@ func (m *sequentialMaker) Renew() error {
 	if err := m.draw(); err != nil {
 		return err
 	}
-	m.order, m.begun, m.copied, m.given = m.order.Next(0), false, false, nil
+	m.order, m.begun, m.copied = m.order.Next(0), false, false
 	return nil
 }
 
@@ -166,12 +159,7 @@ func (m *sequentialMaker) look() (uint64, error) {
 // watch returns the time of the clock, and notices a copy of the process.
 func (m *sequentialMaker) watch() time.Time {
 	now, copied := m.stock.Now()
-	if copied {
-		m.copied = true
-		if m.given != nil {
-			m.given.counter.Jump()
-		}
-	}
+	m.copied = m.copied || copied
 	return now
 }
 
@@ -218,34 +206,6 @@ func (m *sequentialMaker) next(c *numbers.Counter) (n uint64, err error) {
 func (f Sequential) at(timestamp, counter uint64) uuid.UUID {
 	f.Timestamp, f.CounterHi, f.CounterLo = timestamp, uint32(counter>>16), uint16(counter)
 	return f.join()
-}
-
-func (m *sequentialMaker) At(t time.Time) (uuid.UUID, error) {
-	if m.timestamps != nil {
-		return uuid.Nil, errors.New("i3core: NewUUIDAt does not apply to the sequential format with WithTimestamps")
-	}
-	timestamp, err := microsecondsAt(t, formatSequential, 56)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	m.watch()
-	if m.given == nil {
-		random1, counter, err := draw(&m.stock, 1<<12-1, counterStarts-1)
-		if err != nil {
-			return uuid.Nil, err
-		}
-		if uint16(random1) == m.constant.Random1 {
-			random1 ^= 1
-		}
-		m.given = &given{uint16(random1), startAt(counter)}
-	}
-	counter, err := m.next(&m.given.counter)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	f := m.constant
-	f.Random1 = m.given.random1
-	return f.at(timestamp, counter), nil
 }
 
 func (m *sequentialMaker) Orders() uint64 { return m.order.Number() }

@@ -2,9 +2,7 @@ package i3core
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -83,7 +81,7 @@ func TestSequentialCounterOverflow(t *testing.T) {
 func TestSequentialCounterEnd(t *testing.T) {
 	for _, d := range []DBMS{DBMSBinary, DBMSSQLServer} {
 		c := newClock(someTime)
-		g, m := newSequential(t, WithVersion(0xD), uuidgen.WithClock(c.now), WithDBMS(d))
+		g, m := sequentialOf(t, WithVersion(0xD), uuidgen.WithClock(c.now), WithDBMS(d))
 		first := nextSequential(t, g)
 		m.counter.Start(1<<48 - 1<<32 - 2)
 		f := nextSequential(t, g)
@@ -151,66 +149,19 @@ func TestSQLServerOrder(t *testing.T) {
 	}
 }
 
-// Given instants have a counter and a random1 of their own.
-func TestNewUUIDAt(t *testing.T) {
-	c := newClock(someTime)
-	for _, opts := range [][]uuidgen.Option{nil, {uuidgen.WithRandom(bytes.NewReader(bytes.Repeat([]byte{7}, 64)))}} {
-		g, err := NewSequentialGenerator(append(opts, WithVersion(0xD), uuidgen.WithClock(c.now))...)
-		must(t, err)
-		live := nextSequential(t, g)
-		type made struct {
-			at   time.Time
-			call int
-			m    [16]byte
-		}
-		var all []made
-		for call := range 3000 {
-			at := someTime.Add(time.Duration(call*7919%50) * 300)
-			u, err := g.NewUUIDAt(at)
-			must(t, err)
-			f, err := DecodeSequential(u, 0xD)
-			if err != nil || !f.Time().Equal(at.Truncate(time.Microsecond)) || f.Random1 == live.Random1 {
-				t.Fatalf("%+v of %v, %v", f, at, err)
-			}
-			all = append(all, made{at.Truncate(time.Microsecond), call, inMemory(u)})
-		}
-		slices.SortFunc(all, func(a, b made) int { return bytes.Compare(a.m[:], b.m[:]) })
-		if !slices.IsSortedFunc(all, func(a, b made) int { return cmp.Or(a.at.Compare(b.at), a.call-b.call) }) {
-			t.Error("not in the order of instants and calls")
-		}
-		if f := nextSequential(t, g); f.CounterLo != live.CounterLo+1 || f.Timestamp != live.Timestamp {
-			t.Errorf("%+v after %+v", f, live)
-		}
-		for _, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(1<<50, 0)} {
-			if u, err := g.NewUUIDAt(at); !errors.Is(err, uuidgen.ErrTimeRange) || u != uuid.Nil {
-				t.Errorf("%v: %v, %v", at, u, err)
-			}
-		}
-	}
-	timestamps, err := NewSequentialGenerator(WithVersion(1), WithTimestamps(func() uint64 { return 1 }))
-	must(t, err)
-	notifier, err := NewNotifierGenerator(someNode, 1)
-	must(t, err)
-	random, err := NewRandomGenerator()
-	must(t, err)
-	for _, g := range []*uuidgen.Generator{timestamps, notifier, random, new(uuidgen.Generator)} {
-		if u, err := g.NewUUIDAt(someTime); err == nil || u != uuid.Nil {
-			t.Errorf("%v, %v", u, err)
-		}
-	}
-}
-
 func TestRange(t *testing.T) {
 	at := someTime
 	halfOpen, err := HalfOpenSequential(at, at.Add(time.Microsecond))
 	must(t, err)
 	closed, err := ClosedSequential(at, at.Add(time.Microsecond))
 	must(t, err)
-	g, err := NewSequentialGenerator(WithVersion(0xD))
-	must(t, err)
-	for d, want := range map[time.Duration][2]bool{-1: {}, 0: {true, true}, 999: {true, true}, 1000: {false, true}, 1999: {false, true}, 2000: {}} {
-		u, err := g.NewUUIDAt(at.Add(d))
+	made := func(at time.Time) uuid.UUID {
+		g, err := NewSequentialGenerator(WithVersion(0xD), uuidgen.WithClock(func() time.Time { return at }))
 		must(t, err)
+		return next(t, g)
+	}
+	for d, want := range map[time.Duration][2]bool{-1: {}, 0: {true, true}, 999: {true, true}, 1000: {false, true}, 1999: {false, true}, 2000: {}} {
+		u := made(at.Add(d))
 		if got := [2]bool{halfOpen.Contains(u), closed.Contains(u)}; got != want {
 			t.Errorf("%v after: %v, want %v", d, got, want)
 		}
@@ -225,8 +176,7 @@ func TestRange(t *testing.T) {
 		t.Errorf("backwards: %v, %v", r, err)
 	}
 	// Instants are compared without bounds.
-	u, err := g.NewUUIDAt(at)
-	must(t, err)
+	u := made(at)
 	past, future := time.Unix(0, 0), time.Unix(1<<60, 0)
 	for i, test := range []struct {
 		from, to time.Time

@@ -1,6 +1,7 @@
 package peabody01
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"time"
@@ -12,8 +13,7 @@ import (
 // one read each other's UUIDs. Bits is needed, and one of Now, NowWide and Tick. It is a plain
 // value, safe to copy; its function is called by one goroutine at a time.
 //
-// A Clock{Bits: 48, Tick: time.Millisecond} counts milliseconds since 1970, a Clock{Bits: 64, Tick:
-// 1} nanoseconds.
+// A Clock{Bits: 48, Tick: time.Millisecond, Epoch: time.Unix(0, 0)} counts milliseconds since 1970.
 type Clock struct {
 	// Bits is the size of the timestamps: 1 to 98.
 	Bits int
@@ -26,8 +26,8 @@ type Clock struct {
 	// Now or NowWide, says that the timestamps measure no time: every step back is then an error.
 	Tick time.Duration
 
-	// Epoch is the instant at which the timestamp is zero; the zero value means
-	// 1970-01-01T00:00:00Z.
+	// Epoch is the instant at which the timestamp is zero. It is needed unless Now or NowWide is set,
+	// and then too for the functions that take or return an instant. The zero Time is no Epoch.
 	Epoch time.Time
 
 	// Now returns the present timestamp. If it and NowWide are nil, the generator counts ticks
@@ -51,30 +51,26 @@ func (c Clock) check() error {
 		return fmt.Errorf("peabody01: a Clock with both Now and NowWide")
 	case c.Tick == 0 && !c.hasNow():
 		return fmt.Errorf("peabody01: a Clock without a Tick and without a function that returns its timestamps")
+	case c.Epoch.IsZero() && !c.hasNow():
+		return errNoEpoch
 	}
 	return nil
 }
 
-func (c Clock) epoch() time.Time {
-	if c.Epoch.IsZero() {
-		return time.Unix(0, 0)
-	}
-	return c.Epoch
-}
+var errNoEpoch = errors.New("peabody01: a Clock without an Epoch, which is time.Unix(0, 0) for timestamps since 1970")
 
 // stamp returns the timestamp of t: the whole ticks since the epoch. An instant before the epoch, or
 // whose timestamp has more than Bits, is [uuidgen.ErrTimeRange]; an invalid Clock, and one without a
-// Tick, is an error.
+// Tick or an Epoch, is an error.
 func (c Clock) stamp(t time.Time) (stamp, error) {
 	if err := c.checkTick(); err != nil {
 		return stamp{}, err
 	}
-	epoch := c.epoch()
-	if t.Before(epoch) {
+	if t.Before(c.Epoch) {
 		return stamp{}, c.outOfRange(t)
 	}
 	// Not t.Sub: a Duration ends after 292 years, and there are 388 between 1582 and 1970.
-	seconds, nanos := uint64(t.Unix())-uint64(epoch.Unix()), int64(t.Nanosecond()-epoch.Nanosecond())
+	seconds, nanos := uint64(t.Unix())-uint64(c.Epoch.Unix()), int64(t.Nanosecond()-c.Epoch.Nanosecond())
 	if nanos < 0 {
 		seconds, nanos = seconds-1, nanos+1e9
 	}
@@ -104,20 +100,19 @@ func (c Clock) held(s stamp) stamp {
 
 // Time returns the instant of a timestamp of at most 64 bits, in UTC: the beginning of its tick. An
 // instant that a [time.Time] cannot hold is [uuidgen.ErrTimeRange]; an invalid Clock, and one without a
-// Tick, is an error.
+// Tick or an Epoch, is an error.
 func (c Clock) Time(timestamp uint64) (time.Time, error) {
 	if err := c.checkTick(); err != nil {
 		return time.Time{}, err
 	}
-	epoch := c.epoch()
 	hi, lo := bits.Mul64(timestamp, uint64(c.Tick))
 	if hi < 1e9 {
 		seconds, nanos := bits.Div64(hi, lo, 1e9)
-		if seconds < 1<<61 && epoch.Unix() < 1<<61 {
-			return time.Unix(epoch.Unix()+int64(seconds), int64(epoch.Nanosecond())+int64(nanos)).UTC(), nil
+		if seconds < 1<<61 && c.Epoch.Unix() < 1<<61 {
+			return time.Unix(c.Epoch.Unix()+int64(seconds), int64(c.Epoch.Nanosecond())+int64(nanos)).UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("peabody01: %w: timestamp %d in ticks of %v since %v", uuidgen.ErrTimeRange, timestamp, c.Tick, epoch)
+	return time.Time{}, fmt.Errorf("peabody01: %w: timestamp %d in ticks of %v since %v", uuidgen.ErrTimeRange, timestamp, c.Tick, c.Epoch)
 }
 
 func (c Clock) checkTick() error {
@@ -126,6 +121,9 @@ func (c Clock) checkTick() error {
 	}
 	if c.Tick == 0 {
 		return fmt.Errorf("peabody01: a Clock without a Tick does not measure time")
+	}
+	if c.Epoch.IsZero() {
+		return errNoEpoch
 	}
 	return nil
 }

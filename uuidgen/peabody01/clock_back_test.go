@@ -223,7 +223,7 @@ func TestClockRollbackWithoutLimit(t *testing.T) {
 		"version 6": NewV6Generator,
 		"version 7": func(opts ...uuidgen.Option) (*uuidgen.Generator, error) { return NewV7Generator(Second, opts...) },
 		"version 8": func(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
-			return NewV8Generator(Clock{Bits: 60, Tick: time.Second}, opts...)
+			return NewV8Generator(Clock{Bits: 60, Tick: time.Second, Epoch: unix}, opts...)
 		},
 	}
 	for name, make := range kinds {

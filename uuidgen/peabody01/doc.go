@@ -23,14 +23,11 @@
 // ranges of a span of time, which make query filters; version 6 is that of RFC 9562, and so are its
 // ranges, uuidgen.HalfOpenV6. A field that does not fit is a uuidgen.FieldError.
 //
-// [NewV6Generator], [NewV7Generator] and [NewV8Generator] make generators, which draw one UUID at a
-// time. The node is random in every UUID and never zero; see [WithMachineID] for its top bits. From
+// [NewV6Generator], [NewV7Generator] and [NewV8Generator] make generators. The node is random in every UUID and never zero; see [WithMachineID] for its top bits. From
 // the reader of [uuidgen.WithRandom] every UUID takes 8 bytes, and each clock sequence of version 6
-// takes 8 more. [uuidgen.Generator.NewUUIDAt] makes UUIDs with sequence zero, since it is too short
-// for many documents with one date, and the number in the node: it is [uuidgen.ErrExhausted] after
-// 2^32 calls, or, if WithMachineID leaves n bits below 34, after 2^(n-1). Without a Tick in its
-// [Clock], NewUUIDAt of version 8 is an error. The draft's steps for versions 6 and 8 also count up
-// when time has advanced, against the text of its sections; the text holds here.
+// takes 8 more. They make no UUIDs for given instants: [uuidgen.Generator.NewUUIDAt] returns
+// [errors.ErrUnsupported]. The draft's steps for versions 6 and 8 also count up when time has
+// advanced, against the text of its sections; the text holds here.
 //
 // Section 4.4 of the draft allows other widths of the sub-seconds and the sequence of version 7 than
 // those of its figures. They are left out.

@@ -11,8 +11,8 @@ import (
 // last timestamp than [uuidgen.WithMaxRollback] allows. When the clock has caught up, the Generator
 // goes on; [uuidgen.Generator.Renew] does not wait for that.
 //
-// The other errors are those of package uuidgen: [uuidgen.ErrWait], [uuidgen.ErrTimeRange],
-// [uuidgen.ErrExhausted] and [*uuidgen.FieldError].
+// The other errors are those of package uuidgen: [uuidgen.ErrWait], [uuidgen.ErrTimeRange]
+// and [*uuidgen.FieldError].
 var ErrClockRollback = errors.New("peabody01: the clock was set back")
 
 func fieldError(version int, field string, value uint64, want string) error {

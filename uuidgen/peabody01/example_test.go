@@ -57,21 +57,8 @@ func ExampleDecodeV7() {
 	// 2022-02-22T19:22:22.123Z RawCount
 }
 
-func ExampleV1ToV6() {
-	v6, err := peabody01.V1ToV6(uuid.MustParse("c232ab00-9414-11ec-b3c8-9f6bdeced846"))
-	if err != nil {
-		panic(err)
-	}
-	at, err := peabody01.Time(v6)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(v6, at)
-	// Output: 1ec9414c-232a-6b00-b3c8-9f6bdeced846 2022-02-22 19:22:22 +0000 UTC
-}
-
 func ExampleNewV8Generator() {
-	clock := peabody01.Clock{Bits: 48, Tick: time.Millisecond} // since 1970; Epoch says otherwise, Now takes over
+	clock := peabody01.Clock{Bits: 48, Tick: time.Millisecond, Epoch: time.Unix(0, 0)} // Now would take over
 	now := time.Date(2022, 2, 22, 19, 22, 22, 0, time.UTC)
 	g, err := peabody01.NewV8Generator(clock, uuidgen.WithClock(func() time.Time { return now }))
 	if err != nil {

@@ -22,7 +22,7 @@ func TestFork(t *testing.T) {
 		}
 		var b []byte
 		for range 300 {
-			u, err := forked.NewUUIDAt(someTime)
+			u, err := forked.NewUUID()
 			if err != nil {
 				return []byte(err.Error())
 			}

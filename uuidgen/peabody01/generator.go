@@ -9,8 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bsonids/bsonids/internal/idoption"
-	"github.com/bsonids/bsonids/internal/numbers"
-	"github.com/bsonids/bsonids/internal/order"
 	"github.com/bsonids/bsonids/internal/serial"
 	"github.com/bsonids/bsonids/internal/stock"
 	"github.com/bsonids/bsonids/uuidgen"
@@ -22,10 +20,11 @@ const version6 = "version 6"
 // [uuidgen.WithRandom], [uuidgen.WithMaxAhead], which is one second by default,
 // [uuidgen.WithMaxRollback], [uuidgen.WithMaxWait] and [WithMachineID]. An invalid option is an error.
 //
-// The clock sequence is random and stays the same in an order. If the clock has not advanced since
-// the last UUID, the next one has the next timestamp, as RFC 4122, section 4.2.1.2 counts within
-// one reading of the clock. When a new order begins, or the process may be a copy, the clock sequence
-// is changed, so that the UUIDs differ from those before.
+// It is the version 6 of [uuidgen.NewV6Generator] with two differences: the clock sequence, which is
+// random, stays the same in an order, and the node is random in all its bits but those of a machine id.
+// When a new order begins, or the process may be a copy, the clock sequence is changed, so that the
+// UUIDs differ from those before. If the clock has not advanced since the last UUID, the next one has
+// the next timestamp, as RFC 4122, section 4.2.1.2 counts within one reading of the clock.
 //
 // It implements section 4.3 of the draft, and RFC 4122, section 4.1.5.
 func NewV6Generator(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
@@ -33,7 +32,12 @@ func NewV6Generator(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newGenerator(c, v6NodeBits, &v6Layout{})
+	machine, random, err := c.Own.(*options).node(v6NodeBits)
+	if err != nil {
+		return nil, err
+	}
+	c.V6 = &idoption.V6{Node: machine, RandomBits: random}
+	return uuidgen.NewFormatGenerator(c), nil
 }
 
 // NewV7Generator returns a Generator of the draft's version 7 with the precision p. The options are
@@ -63,7 +67,7 @@ func NewV7Generator(p Precision, opts ...uuidgen.Option) (*uuidgen.Generator, er
 	if err := checkV7(p, e); err != nil {
 		return nil, err
 	}
-	return newGenerator(c, precisions[p].node, &v7Layout{precision: p, encoding: e})
+	return newGenerator(c, precisions[p].sequence, precisions[p].node, &v7Layout{precision: p, encoding: e})
 }
 
 // NewV8Generator returns a Generator of the draft's version 8 with the timestamps of clock. Options,
@@ -93,23 +97,22 @@ func NewV8Generator(clock Clock, opts ...uuidgen.Option) (*uuidgen.Generator, er
 	if err != nil {
 		return nil, err
 	}
-	return newGenerator(c, w.node, &v8Layout{clock: clock, widths: w})
+	return newGenerator(c, w.sequence, w.node, &v8Layout{clock: clock, widths: w})
 }
 
 // maker makes the UUIDs of a Generator.
 type maker struct {
-	now      func() time.Time // nil: the system's clock
-	stock    stock.Stock
-	order    *order.Order
-	layout   layout
-	last     position
-	begun    bool            // there is a last one
-	instants numbers.Counter // of NewUUIDAt
+	now    func() time.Time // nil: the system's clock
+	stock  stock.Stock
+	layout layout
+	last   position
+	begun  bool // there is a last one
+	orders uint64
 
-	machine    uint64 // at the top of the node
-	randomBits int    // of the node below it
-	maxAhead   time.Duration
-	maxBack    time.Duration
+	sequenceBits int
+	machine      uint64 // at the top of the node
+	randomBits   int    // of the node below it
+	maxBack      time.Duration
 }
 
 // A node has at least minRandomBits random ones. A source that is random does not give maxDraws of
@@ -119,48 +122,28 @@ const (
 	maxDraws      = 8
 )
 
-// newGenerator makes a Generator whose layout has a node of that width.
-func newGenerator(c *idoption.Config, node int, l layout) (*uuidgen.Generator, error) {
-	m := &maker{
-		now:        c.Now,
-		order:      order.First(),
-		layout:     l,
-		randomBits: node,
-		maxAhead:   c.MaxAhead,
-		maxBack:    c.MaxRollback,
+// newGenerator makes a Generator whose layout has a sequence and a node of these widths.
+func newGenerator(c *idoption.Config, sequence, node int, l layout) (*uuidgen.Generator, error) {
+	machine, random, err := c.Own.(*options).node(node)
+	if err != nil {
+		return nil, err
 	}
-	if o := c.Own.(*options); o.machineSet {
-		left := node - o.machineBits
-		if o.machineBits < 1 || left < minRandomBits {
-			return nil, fmt.Errorf("peabody01: WithMachineID: %d bits, want 1 to %d: a node of %d bits has at least %d random ones",
-				o.machineBits, node-minRandomBits, node, minRandomBits)
-		}
-		if o.machine>>o.machineBits != 0 {
-			return nil, fmt.Errorf("peabody01: WithMachineID: the id %#x is wider than %d bits", o.machine, o.machineBits)
-		}
-		m.machine = o.machine << left
-		m.randomBits = left
-	}
+	m := &maker{now: c.Now, orders: 1, layout: l, sequenceBits: sequence, machine: machine, randomBits: random,
+		maxBack: c.MaxRollback}
 	m.stock.Start(c.Random)
 	id := func(u uuid.UUID) any { return u }
-	return serial.NewGenerator(serial.New("peabody01", m, c.MaxWait, id)).(*uuidgen.Generator), nil
+	c.Machine = serial.New("peabody01", m, c.MaxWait, id)
+	return uuidgen.NewFormatGenerator(c), nil
 }
 
 func (m *maker) Renew() error {
-	m.begun, m.instants, m.order = false, numbers.Counter{}, m.order.Next(0)
+	m.begun = false
+	m.orders++
 	m.stock.Renew()
-	m.changeSequence()
 	return nil
 }
 
-// changeSequence makes version 6 draw another clock sequence.
-func (m *maker) changeSequence() {
-	if l, ok := m.layout.(*v6Layout); ok {
-		l.change = true
-	}
-}
-
-func (m *maker) Orders() uint64 { return m.order.Number() }
+func (m *maker) Orders() uint64 { return m.orders }
 
 func (m *maker) Ahead() time.Duration {
 	if !m.begun {
@@ -178,69 +161,36 @@ func (m *maker) Ahead() time.Duration {
 
 // look asks the clock, and deals with a copy of the process.
 func (m *maker) look() time.Time {
-	now, copied := m.stock.Now()
-	if copied {
-		m.instants.Jump()
-		m.changeSequence()
-	}
+	now, _ := m.stock.Now()
 	if m.now != nil {
 		return m.now()
 	}
 	return now
 }
 
-func (m *maker) Next(look bool) (uuid.UUID, bool, error) {
-	var p position
-	if l, ok := m.layout.(*v6Layout); ok && !look {
-		p.stamp = l.reading(m)
-	} else {
-		var err error
-		if p.stamp, err = m.layout.read(m.look()); err != nil {
-			return uuid.Nil, false, err
-		}
-		if ok && !l.continues(m, p.stamp) {
-			// RFC 4122, section 4.1.5: UUIDs may have been made with these timestamps.
-			m.begun, m.order = false, m.order.Next(p.lo)
-			m.changeSequence()
-		}
+func (m *maker) Next(bool) (uuid.UUID, bool, error) {
+	now, err := m.layout.read(m.look())
+	if err != nil {
+		return uuid.Nil, false, err
 	}
-	if m.begun && !p.after(m.last.stamp) {
-		next, ok, err := m.layout.next(m, p.stamp)
-		if !ok || err != nil {
-			return uuid.Nil, false, err
+	p := position{stamp: now}
+	if m.begun && !now.after(m.last.stamp) {
+		if now != m.last.stamp {
+			if d := m.layout.behind(now, m.last.stamp); d > m.maxBack {
+				return uuid.Nil, false, fmt.Errorf("%w by %v, further than %v", ErrClockRollback, d, m.maxBack)
+			}
 		}
-		p = next
+		p = m.last
+		if p.seq++; p.seq>>m.sequenceBits != 0 {
+			return uuid.Nil, false, nil
+		}
 	}
 	node, err := m.node()
 	if err != nil {
 		return uuid.Nil, false, err
 	}
-	u, err := m.layout.join(m, p, node)
-	if err != nil {
-		return uuid.Nil, false, err
-	}
 	m.last, m.begun = p, true
-	return u, true, nil
-}
-
-func (m *maker) At(t time.Time) (uuid.UUID, error) {
-	s, err := m.layout.read(t)
-	if l, ok := m.layout.(*v8Layout); ok {
-		s, err = l.at(t)
-	}
-	if err != nil {
-		return uuid.Nil, err
-	}
-	m.look()
-	random, err := m.draw()
-	if err != nil {
-		return uuid.Nil, err
-	}
-	n, ok := m.instants.Next(1<<m.randomBits-1, random)
-	if !ok {
-		return uuid.Nil, fmt.Errorf("peabody01: %w for given instants", uuidgen.ErrExhausted)
-	}
-	return m.layout.join(m, position{stamp: s}, m.machine|n)
+	return m.layout.join(p, node), true, nil
 }
 
 // node returns a new node, which is not zero.
@@ -248,7 +198,7 @@ func (m *maker) node() (uint64, error) {
 	for range maxDraws {
 		r, err := m.stock.Uint64()
 		if err != nil {
-			return 0, randomError(err)
+			return 0, fmt.Errorf("peabody01: random source: %w", err)
 		}
 		if node := m.machine | r&(1<<m.randomBits-1); node != 0 {
 			return node, nil
@@ -256,13 +206,3 @@ func (m *maker) node() (uint64, error) {
 	}
 	return 0, errors.New("peabody01: the random source gives nothing but zeros")
 }
-
-func (m *maker) draw() (uint64, error) {
-	n, err := m.stock.Uint64()
-	if err != nil {
-		return 0, randomError(err)
-	}
-	return n, nil
-}
-
-func randomError(err error) error { return fmt.Errorf("peabody01: random source: %w", err) }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/bsonids/bsonids/internal/serial/serialtest"
 	"github.com/bsonids/bsonids/uuidgen"
 )
 
@@ -41,7 +40,18 @@ func next(t testing.TB, g *uuidgen.Generator) uuid.UUID {
 	return u
 }
 
-var someTime = time.Unix(1645557742, 123456789)
+var (
+	someTime = time.Unix(1645557742, 123456789)
+	unix     = time.Unix(0, 0) // the epoch of most clocks
+)
+
+// made returns a UUID of a new Generator whose clock shows at.
+func made(t testing.TB, make func(...uuidgen.Option) (*uuidgen.Generator, error), at time.Time) uuid.UUID {
+	t.Helper()
+	g, err := make(uuidgen.WithClock(func() time.Time { return at }))
+	must(t, err)
+	return next(t, g)
+}
 
 // kind is a generator of each format, with what a test needs to know of it.
 type kind struct {
@@ -87,7 +97,7 @@ func sequenced() []kind {
 		60: {name: "v8 of 60 bits", unit: 100 * time.Nanosecond, capacity: 256},
 		64: {name: "v8 of 64 bits", unit: 16 * time.Nanosecond, capacity: 256}, // of its 1 ns, the upper 60 bits
 	} {
-		c := Clock{Bits: size, Tick: k.unit}
+		c := Clock{Bits: size, Tick: k.unit, Epoch: unix}
 		if size == 64 {
 			c.Tick = 1
 		}
@@ -167,16 +177,15 @@ func TestExhaustion(t *testing.T) {
 	for _, k := range sequenced() {
 		t.Run(k.name, func(t *testing.T) {
 			c := newClock(someTime)
-			var g *uuidgen.Generator
-			m := serialtest.Maker[*maker](func() {
-				var err error
-				g, err = k.make(uuidgen.WithClock(c.now), uuidgen.WithMaxWait(0))
-				must(t, err)
-			})
+			g, err := k.make(uuidgen.WithClock(c.now), uuidgen.WithMaxWait(0))
+			must(t, err)
 			for i := 0; i < k.capacity; i++ {
-				if i == 20 && k.capacity > 1<<15 { // as if all but the last had been drawn
-					i = k.capacity - 20
-					m.last.seq = uint64(i) - 1
+				if i == 20 && k.capacity > 1<<15 { // all but the last
+					us := make([]uuid.UUID, 1<<15-40)
+					for ; i < k.capacity-20; i += len(us) {
+						us = us[:min(len(us), k.capacity-20-i)]
+						must(t, g.Fill(us))
+					}
 				}
 				if got := k.sequence(t, next(t, g)); got != i {
 					t.Fatalf("sequence %d, want %d", got, i)
@@ -243,7 +252,11 @@ func TestOptions(t *testing.T) {
 	for name, err := range map[string]error{
 		"a precision that is none": func() error { _, err := NewV7Generator(4); return err }(),
 		"an encoding that is none": func() error { _, err := NewV7Generator(Millisecond, WithEncoding(3)); return err }(),
-		"an empty clock":           func() error { _, err := NewV8Generator(Clock{}); return err }(),
+		"an epoch in the year 1": func() error {
+			_, err := NewV8Generator(Clock{Bits: 60, Tick: time.Second, Epoch: time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("", 0))})
+			return err
+		}(),
+		"an empty clock": func() error { _, err := NewV8Generator(Clock{}); return err }(),
 		"two functions": func() error {
 			_, err := NewV8Generator(Clock{Bits: 70, Now: func() uint64 { return 0 },
 				NowWide: func() (uint64, uint64) { return 0, 0 }})

@@ -1,8 +1,6 @@
 package peabody01
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -16,73 +14,6 @@ import (
 	"github.com/bsonids/bsonids/uuidgen"
 	"github.com/bsonids/bsonids/uuidrep"
 )
-
-// UUIDs for given instants hold their instants, and are ordered by timestamp and call.
-func TestNewUUIDAt(t *testing.T) {
-	for _, k := range kinds() {
-		for _, opts := range [][]uuidgen.Option{nil, {WithMachineID(5, 3)}} {
-			g, err := k.make(opts...)
-			must(t, err)
-			live := next(t, g)
-			type made struct {
-				at   time.Time
-				call int
-				id   uuid.UUID
-			}
-			var all []made
-			for call := range 3000 {
-				at := someTime.Truncate(time.Hour).Add(time.Duration(rand.IntN(5)) * k.unit)
-				if call%10 == 0 {
-					at = someTime.Add(time.Duration(rand.Int64N(1e9)) * time.Second)
-				}
-				u, err := g.NewUUIDAt(at)
-				must(t, err)
-				if got := k.time(t, u); got.After(at) || at.Sub(got) >= k.unit {
-					t.Fatalf("%s: %v is of %v, want %v", k.name, u, got, at)
-				}
-				if node, width := k.node(t, u); node == 0 || opts != nil && node>>(width-3) != 5 {
-					t.Fatalf("%s: node %#x", k.name, node)
-				}
-				all = append(all, made{k.time(t, u), call, u})
-			}
-			slices.SortFunc(all, func(a, b made) int { return bytes.Compare(a.id[:], b.id[:]) })
-			if !slices.IsSortedFunc(all, func(a, b made) int { return cmp.Or(a.at.Compare(b.at), a.call-b.call) }) {
-				t.Errorf("%s: not in the order of timestamps and calls", k.name)
-			}
-			if u := next(t, g); compare(live, u) >= 0 || g.Ahead() > time.Second {
-				t.Errorf("%s: %v after %v", k.name, u, live)
-			}
-			if u, err := g.NewUUIDAt(time.Unix(-1<<60, 0)); !errors.Is(err, uuidgen.ErrTimeRange) || u != uuid.Nil {
-				t.Errorf("%s: %v, %v, want uuidgen.ErrTimeRange", k.name, u, err)
-			}
-		}
-		// 16 random bits hold 2^15 numbers at least; then Renew helps.
-		_, width := k.node(t, next(t, g0(k)))
-		g, err := k.make(WithMachineID(1, width-16))
-		must(t, err)
-		n := 0
-		for ; n <= 1<<16; n++ {
-			if _, err = g.NewUUIDAt(someTime); err != nil {
-				break
-			}
-		}
-		if !errors.Is(err, uuidgen.ErrExhausted) || n < 1<<15 {
-			t.Errorf("%s: %v after %d", k.name, err, n)
-		}
-		must(t, g.Renew())
-		if _, err := g.NewUUIDAt(someTime); err != nil {
-			t.Errorf("%s, renewed: %v", k.name, err)
-		}
-	}
-	counting, err := NewV8Generator(Clock{Bits: 48, Now: func() uint64 { return 1 }})
-	must(t, err)
-	if u, err := counting.NewUUIDAt(someTime); err == nil {
-		t.Errorf("a clock that measures no time made %v", u)
-	}
-	if u, err := new(uuidgen.Generator).NewUUIDAt(someTime); err == nil {
-		t.Errorf("the zero Generator made %v", u)
-	}
-}
 
 // A Generator whose clock was once far ahead tells how far, and comes back with Renew.
 func TestRenewRecovers(t *testing.T) {
@@ -153,22 +84,22 @@ func TestWideClock(t *testing.T) {
 
 // A UUID is in a range exactly if its timestamp is in the span.
 func TestRanges(t *testing.T) {
-	c := Clock{Bits: 40, Tick: time.Second}
+	c := Clock{Bits: 40, Tick: time.Second, Epoch: unix}
 	for name, f := range map[string]struct {
 		unit             time.Duration
-		make             func() (*uuidgen.Generator, error)
+		make             func(...uuidgen.Option) (*uuidgen.Generator, error)
 		halfOpen, closed func(from, to time.Time) (uuidgen.Range, error)
 	}{
-		"v6": {100, func() (*uuidgen.Generator, error) { return NewV6Generator() }, uuidgen.HalfOpenV6, uuidgen.ClosedV6},
-		"v7": {time.Microsecond, func() (*uuidgen.Generator, error) { return NewV7Generator(Microsecond, WithEncoding(Floor)) },
+		"v6": {100, NewV6Generator, uuidgen.HalfOpenV6, uuidgen.ClosedV6},
+		"v7": {time.Microsecond, func(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
+			return NewV7Generator(Microsecond, append(opts, WithEncoding(Floor))...)
+		},
 			func(from, to time.Time) (uuidgen.Range, error) { return HalfOpenV7(from, to, Microsecond, Floor) },
 			func(from, to time.Time) (uuidgen.Range, error) { return ClosedV7(from, to, Microsecond, Floor) }},
-		"v8": {time.Second, func() (*uuidgen.Generator, error) { return NewV8Generator(c) },
+		"v8": {time.Second, func(opts ...uuidgen.Option) (*uuidgen.Generator, error) { return NewV8Generator(c, opts...) },
 			func(from, to time.Time) (uuidgen.Range, error) { return HalfOpenV8(from, to, c) },
 			func(from, to time.Time) (uuidgen.Range, error) { return ClosedV8(from, to, c) }},
 	} {
-		g, err := f.make()
-		must(t, err)
 		base := someTime.Truncate(time.Hour)
 		instant := func() time.Time { return base.Add(time.Duration(rand.IntN(20)) * f.unit / 4) }
 		for range 5000 {
@@ -179,8 +110,7 @@ func TestRanges(t *testing.T) {
 				}
 				from, to = to, from
 			}
-			u, err := g.NewUUIDAt(at)
-			must(t, err)
+			u := made(t, f.make, at)
 			unit, first, last := at.Truncate(f.unit), from.Truncate(f.unit), to.Truncate(f.unit)
 			halfOpen, err := f.halfOpen(from, to)
 			must(t, err)
@@ -197,7 +127,7 @@ func TestRanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		u := next(t, g)
+		u := made(t, f.make, base)
 		for _, at := range []time.Time{time.Unix(-1<<60, 0), time.Unix(1<<60, 0)} {
 			if r, err := f.closed(at, at); err != nil || r.Max != uuid.Nil || r.Contains(u) {
 				t.Errorf("%s at %v: %+v, %v", name, at, r, err)
@@ -250,27 +180,21 @@ func TestAllocs(t *testing.T) {
 // Clocks of 61 to 64 bits: the unit is what a UUID holds. An id is in the ranges of its instant.
 func TestUnitOfLongClocks(t *testing.T) {
 	for size := 59; size <= 66; size++ {
-		for _, epoch := range []time.Time{{}, someTime.Add(-12345)} {
+		for _, epoch := range []time.Time{unix, someTime.Add(-12345)} {
 			c := Clock{Bits: size, Tick: time.Nanosecond, Epoch: epoch}
-			begin := epoch
-			if epoch.IsZero() {
-				begin = time.Unix(0, 0)
-			}
-			if epoch.IsZero() && size < 61 {
+			if epoch == unix && size < 61 {
 				continue // ends in 2006
 			}
 			unit := time.Duration(1)
 			if size > 60 && size <= 64 {
 				unit = 1 << (size - 60)
 			}
-			g, err := NewV8Generator(c)
-			must(t, err)
+			make := func(opts ...uuidgen.Option) (*uuidgen.Generator, error) { return NewV8Generator(c, opts...) }
 			for range 500 {
 				base := someTime.Add(time.Duration(rand.IntN(1000)))
-				units := func(at time.Time) int64 { return int64(at.Sub(begin) / unit) }
+				units := func(at time.Time) int64 { return int64(at.Sub(epoch) / unit) }
 				at := base.Add(time.Duration(rand.IntN(60)))
-				u, err := g.NewUUIDAt(at)
-				must(t, err)
+				u := made(t, make, at)
 				from := base.Add(time.Duration(rand.IntN(60)))
 				to := from.Add(time.Duration(rand.IntN(60)))
 				halfOpen, err := HalfOpenV8(from, to, c)
@@ -293,7 +217,7 @@ func TestUnitOfLongClocks(t *testing.T) {
 // The ends of clocks of every width, beyond 64 bits too, and instants that they cannot hold.
 func TestRangesWithoutBounds(t *testing.T) {
 	for size := 1; size <= 98; size++ {
-		c := Clock{Bits: size, Tick: time.Nanosecond}
+		c := Clock{Bits: size, Tick: time.Nanosecond, Epoch: unix}
 		first, err := V8{Bits: size, Node: 1}.UUID()
 		must(t, err)
 		last := V8{Bits: size, Timestamp: 1<<min(size, 64) - 1, Node: 1}
@@ -329,10 +253,9 @@ func TestRangesWithoutBounds(t *testing.T) {
 		for _, e := range []Encoding{RoundUp, Floor, RawCount} {
 			r, err := HalfOpenV7(end.Add(-time.Second), end.Add(time.Hour), p, e)
 			must(t, err)
-			g, err := NewV7Generator(p, WithEncoding(e))
-			must(t, err)
-			u, err := g.NewUUIDAt(end.Add(-1))
-			must(t, err)
+			u := made(t, func(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
+				return NewV7Generator(p, append(opts, WithEncoding(e))...)
+			}, end.Add(-1))
 			if !r.Contains(u) {
 				t.Errorf("%v, %v: %+v does not contain %v", p, e, r, u)
 			}

@@ -224,8 +224,6 @@ func TestFieldErrors(t *testing.T) {
 		{"version 4 as 8", v832(v4), 8, "ver", 4},
 		{"version 4 as a time", timeOf(v4), 7, "ver", 4},
 		{"version 8 as a time", decode("1645f70f-066f-8a82-8413-f05792814889", timeOf), 7, "ver", 8},
-		{"version 6 to 1", func() error { _, err := V6ToV1(v4); return err }(), 6, "ver", 4},
-		{"version 1 to 6", func() error { _, err := V1ToV6(v4); return err }(), 1, "ver", 4},
 		{"variant of NCS", decode("1eb22fe4-3f0c-62b1-788c-8dc55231702f", v6), 6, "var", 1},
 		{"variant of Microsoft", decode("1eb22fe4-3f0c-62b1-c88c-8dc55231702f", timeOf), 6, "var", 3},
 		{"a whole second, raw", decode("0621537e-e3e8-7000-8000-000000000001", ms), 7, "subsec", 1000},

@@ -30,6 +30,22 @@ func newConfig(format string, opts []uuidgen.Option, apply ...string) (*idoption
 	return c, idoption.Apply(c, opts)
 }
 
+// node returns the fixed bits of a node of that width, and the number of random bits below them.
+func (o *options) node(width int) (machine uint64, random int, err error) {
+	if !o.machineSet {
+		return 0, width, nil
+	}
+	random = width - o.machineBits
+	if o.machineBits < 1 || random < minRandomBits {
+		return 0, 0, fmt.Errorf("peabody01: WithMachineID: %d bits, want 1 to %d: a node of %d bits has at least %d random ones",
+			o.machineBits, width-minRandomBits, width, minRandomBits)
+	}
+	if o.machine>>o.machineBits != 0 {
+		return 0, 0, fmt.Errorf("peabody01: WithMachineID: the id %#x is wider than %d bits", o.machine, o.machineBits)
+	}
+	return o.machine << random, random, nil
+}
+
 // WithMachineID puts id into the top bits of the node, right after the sequence. The makers in a
 // cluster then make different UUIDs, and a value shows its maker: see MachineID of [V6], [V7] and
 // [V8]. The width in bits is at least 1 and leaves at least 16 random bits in the node. The draft

@@ -52,8 +52,8 @@ func rangeV7(from, to time.Time, halfOpen bool, p Precision, e Encoding) (uuidge
 
 // HalfOpenV8 returns the UUIDs of version 8 by the clock c from the unit of from up to, without, the
 // unit of to. The unit is a tick, or 2^(Bits-60) ticks if Bits is 61 to 64. Instants are compared
-// without bounds, as [uuidgen.HalfOpenV7] does. An invalid Clock, and one without a Tick, is an error,
-// and so is a from that is after to. For a Clock without a Tick, the bounds of a timestamp are the
+// without bounds, as [uuidgen.HalfOpenV7] does. An invalid Clock, and one without a Tick or an Epoch, is an
+// error, and so is a from that is after to. For a Clock without a Tick, the bounds of a timestamp are the
 // [V8.UUID] of its fields with sequence 0 and node 1, and that with all bits of both set.
 func HalfOpenV8(from, to time.Time, c Clock) (uuidgen.Range, error) {
 	return rangeV8(from, to, true, c)
@@ -79,7 +79,7 @@ func rangeV8(from, to time.Time, halfOpen bool, c Clock) (uuidgen.Range, error) 
 		last.hi = 1<<(c.Bits-64) - 1
 	}
 	f := timerange.Format[uuid.UUID]{
-		Begin: c.epoch(),
+		Begin: c.Epoch,
 		Bound: func(t time.Time, upper bool) (uuid.UUID, error) {
 			s, err := c.stamp(t)
 			if err != nil {
