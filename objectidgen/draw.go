@@ -1,10 +1,10 @@
 package objectidgen
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/bsonids/bsonids/internal/fork"
+	"github.com/bsonids/bsonids/internal/wait"
 )
 
 const (
@@ -18,9 +18,6 @@ const (
 	// maxInterrupted is how often Fill starts again at most. Only in the last second that a timestamp can hold, and if
 	// other goroutines renew the generator without end, it comes to that.
 	maxInterrupted = 4
-
-	// nap is how long a wait lasts before the clock is asked again, if the clock does not move when it is asked.
-	nap = 5 * time.Millisecond
 )
 
 // reading is what the clock shows.
@@ -106,39 +103,26 @@ func (g *Generator) continues(cur *second, now reading, highest uint64) bool {
 
 // next returns the second after cur, whose ids are all taken, or which is closed. It waits if there is none yet.
 func (g *Generator) next(cur *second, look bool) *second {
-	var began, last time.Time
-	for still := 0; ; still++ {
-		over := !began.IsZero() && time.Since(began) >= g.maxWait
-		next, now := g.follow(cur, look, over)
-		if next != nil {
-			return next
+	next, err := wait.For(g.maxWait, "objectidgen", func() (*second, bool, error) {
+		next := g.follow(cur, look, false)
+		if next == nil {
+			g.at(pointWait)
 		}
-		g.at(pointWait)
-		if began.IsZero() {
-			began = time.Now()
-		}
-		if !now.Equal(last) {
-			last, still = now, 0
-		}
-		switch {
-		case g.now == nil:
-			time.Sleep(min(time.Second-time.Duration(now.Nanosecond()), nap))
-		case still < 100: // moves, perhaps because it is asked
-			runtime.Gosched()
-		default:
-			time.Sleep(nap)
-		}
+		return next, next != nil, nil
+	})
+	if err != nil {
+		return g.follow(cur, look, true)
 	}
+	return next
 }
 
-// follow returns the second after cur, or none and the clock's time if that is still the second of cur and the wait is
-// not over.
-func (g *Generator) follow(cur *second, look, over bool) (*second, time.Time) {
+// follow returns the second after cur, or nil if the clock shows the second of cur and the wait is not over.
+func (g *Generator) follow(cur *second, look, over bool) *second {
 	g.at(pointNext)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if current := g.current.Load(); current != cur {
-		return current, time.Time{}
+		return current
 	}
 	// The clock is asked here, after cur was found used up, and not before: a reading from before cur began would look
 	// like a clock that was set back.
@@ -147,17 +131,17 @@ func (g *Generator) follow(cur *second, look, over bool) (*second, time.Time) {
 		highest := cur.order.Highest()
 		now = g.read()
 		if continues := g.continues(cur, now, highest); !continues || now.seconds > cur.seconds || g.copied(cur) {
-			return g.moveTo(cur, now.seconds, continues), now.time
+			return g.moveTo(cur, now.seconds, continues)
 		}
 	}
 	switch {
 	case look && now.time.Unix() == cur.seconds && !over:
-		return nil, now.time
+		return nil
 	case now.time.Unix() < cur.seconds && cur.seconds < lastSecond:
-		return g.moveTo(cur, cur.seconds+1, true), now.time
+		return g.moveTo(cur, cur.seconds+1, true)
 	}
 	// The clock stands still, or no second is left.
-	return g.renew(cur, now.seconds), now.time
+	return g.renew(cur, now.seconds)
 }
 
 // moveTo replaces cur by the second that is due if it is later, and renews the generator if a new order begins or the

@@ -43,8 +43,7 @@ import (
 // # Clock
 //
 // When 2^24 ids have been made with one timestamp, the next one depends on the clock. If the clock shows a later second,
-// that is taken. If it shows the same second, the call waits and asks the clock again; it yields the processor, and
-// sleeps for up to 5 ms if the clock does not move when it is asked. If the clock shows an earlier second, the timestamp
+// that is taken. If it shows the same second, the call waits and asks the clock again, at least every 5 ms. If the clock shows an earlier second, the timestamp
 // plus 1 is taken without waiting.
 //
 // A time before 1970-01-01T00:00:00Z counts as that instant, a time after 2106-02-07T06:28:15Z as that instant.

@@ -12,12 +12,20 @@ import (
 // behind its own name. [errors.Is] thus matches across packages.
 var Err = errors.New("waited too long for the clock")
 
-// Pause is how long For waits before it asks again. It begins by asking again at once, since most
-// ticks are short; but one of a millisecond or a second should not burn the processor.
+// For begins by asking again at once, since most ticks are short. Then it pauses, so that a tick of a
+// millisecond or a second does not burn the processor: for a part of the time that it has waited, so
+// that the end of the tick is found soon after.
 const (
-	Pause    = 20 * time.Microsecond
 	maxSpins = 64
+	minPause = 20 * time.Microsecond
+	maxPause = 5 * time.Millisecond
+	part     = 32
 )
+
+// Pause returns how long For pauses after so much time.
+func Pause(waited time.Duration) time.Duration {
+	return min(max(waited/part, minPause), maxPause)
+}
 
 // For calls try until it is ok or fails, and returns what it gave. After limit, in real time
 // whatever clock try asks, it returns an error that wraps [Err], behind the name of the package.
@@ -33,13 +41,14 @@ func For[T any](limit time.Duration, name string, try func() (v T, ok bool, err 
 		if asks == 0 {
 			began = time.Now()
 		}
-		if time.Since(began) >= limit {
+		waited := time.Since(began)
+		if waited >= limit {
 			return v, fmt.Errorf("%s: %w: %v", name, Err, limit)
 		}
 		if asks < maxSpins {
 			runtime.Gosched()
 		} else {
-			time.Sleep(Pause)
+			time.Sleep(min(Pause(waited), limit-waited))
 		}
 	}
 }
