@@ -18,17 +18,6 @@ type binaryValue any
 
 var tBinaryValue = reflect.TypeFor[binaryValue]()
 
-// registerImplicit makes targets of type any receive UUIDs as the type of own, which is one of RegisterUUIDFunc if byFunc is
-// not nil.
-func registerImplicit(reg *bson.Registry, own *uuidCodec, byFunc *funcCodec) {
-	c := &binaryValueDecoder{conversion: own.conversion, own: own, byFunc: byFunc, other: tBinary}
-	if other, err := reg.LookupTypeMapEntry(bson.TypeBinary); err == nil {
-		c.other = other
-	}
-	reg.RegisterTypeMapEntry(bson.TypeBinary, tBinaryValue)
-	reg.RegisterTypeDecoder(tBinaryValue, c)
-}
-
 // binaryValueDecoder decodes a binary value for an any.
 type binaryValueDecoder struct {
 	noEncoder

@@ -28,16 +28,6 @@ var (
 	tAnySlot = reflect.TypeFor[anySlot]()
 )
 
-// registerAnySlices replaces the driver's decoders of []any and bson.A.
-func registerAnySlices(reg *bson.Registry, implicit reflect.Type) {
-	reg.RegisterTypeDecoder(tAnySlot, bson.ValueDecoderFunc(decodeAnySlot))
-	for _, t := range []reflect.Type{tAnys, tA} {
-		if dec := decoderOf(reg, t); driver.IsOwnDecoder(dec, t) {
-			reg.RegisterTypeDecoder(t, &anySliceDecoder{implicit: implicit, driver: dec})
-		}
-	}
-}
-
 // DecodeValue is the ValueDecoder of []any and bson.A.
 func (c *anySliceDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
 	other := c.other.get(func() bson.ValueDecoder {

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // RegisterDocumentType makes t a document of its exported fields, as the driver encodes a struct. The type must be a struct
@@ -57,7 +55,7 @@ func (r *typeRules) canBeDocument(t reflect.Type) bool {
 	if t == nil || t.Kind() != reflect.Struct {
 		return false
 	}
-	if newNullUUIDCodec(t) != nil || r.isLost(t) {
+	if nullFieldsOf(t) != nil || r.isLost(t) {
 		return true
 	}
 	for _, jsonTags := range []bool{false, true} {
@@ -76,37 +74,13 @@ func (r *typeRules) canBeDocument(t reflect.Type) bool {
 	if ok && f.Type.Kind() == reflect.Pointer {
 		f.Type = f.Type.Elem()
 	}
-	return ok && (canBeUUID(f.Type) || newNullUUIDCodec(f.Type) != nil)
+	return ok && (canBeUUID(f.Type) || nullFieldsOf(f.Type) != nil)
 }
 
 // isLost reports whether the driver loses the UUIDs of t by some struct tags.
 func (r *typeRules) isLost(t reflect.Type) bool {
 	return r.lost(t, false, false) != "" || r.lost(t, false, true) != ""
 }
-
-// registerDocuments is called when [RegistryBuilder.registerNulls] is, for the same reason.
-func (b *RegistryBuilder) registerDocuments(reg *bson.Registry, u *conversion) {
-	for _, t := range b.documents {
-		if driver.HasOwnEncoder(reg, t) {
-			reg.RegisterTypeEncoder(t, documentEncoder{})
-		}
-		if !driver.HasOwnDecoder(reg, t) {
-			continue
-		}
-		var c documentDecoder
-		if canBeUUID(t) {
-			c.uuid = newUUIDCodec(u, t)
-		} else if null := newNullUUIDCodec(t); null != nil {
-			c.uuid = null
-		}
-		reg.RegisterTypeDecoder(t, c)
-	}
-}
-
-// anyStruct finds the registry's codecs for structs: no codec is registered for this very type.
-type anyStruct struct{}
-
-var tAnyStruct = reflect.TypeFor[anyStruct]()
 
 // documentEncoder is the encoder of the types that RegisterDocumentType registers. It is the one that
 // the registry has for all structs.

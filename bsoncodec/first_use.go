@@ -28,17 +28,6 @@ func (o *onFirstUse[V]) get(choose func() V) V {
 	return *o.kept.Load()
 }
 
-// The codecs of a kind are found by types that have no codec of their own.
-type (
-	anyPointer *struct{}
-	anySlice   []struct{}
-)
-
-var (
-	tAnyPointer = reflect.TypeFor[anyPointer]()
-	tAnySlice   = reflect.TypeFor[anySlice]()
-)
-
 // encoderOf returns the encoder that reg has for t, a type of a kind that BSON has values for. There always is one: a
 // registry that has nothing else for t has the codec of its kind, and a caller can replace that but not remove it.
 func encoderOf(reg *bson.Registry, t reflect.Type) bson.ValueEncoder {
@@ -54,7 +43,7 @@ func decoderOf(reg *bson.Registry, t reflect.Type) bson.ValueDecoder {
 
 // otherEncoder returns the encoder to use for a type that is composed of values of type elem: that
 // of its kind, unless this is the driver's and elem still has the encoder own. It returns nil then.
-func otherEncoder(reg *bson.Registry, kind, elem reflect.Type, own *uuidCodec) bson.ValueEncoder {
+func otherEncoder(reg *bson.Registry, kind, elem reflect.Type, own bson.ValueEncoder) bson.ValueEncoder {
 	ofKind := encoderOf(reg, kind)
 	if encoderOf(reg, elem) == own && driver.IsOwnEncoder(driver.EncoderBehind(reg, ofKind, kind), kind) {
 		return nil
@@ -63,7 +52,7 @@ func otherEncoder(reg *bson.Registry, kind, elem reflect.Type, own *uuidCodec) b
 }
 
 // otherDecoder does for decoders what otherEncoder does for encoders.
-func otherDecoder(reg *bson.Registry, kind, elem reflect.Type, own *uuidCodec) bson.ValueDecoder {
+func otherDecoder(reg *bson.Registry, kind, elem reflect.Type, own bson.ValueDecoder) bson.ValueDecoder {
 	ofKind := decoderOf(reg, kind)
 	if decoderOf(reg, elem) == own && driver.IsOwnDecoder(ofKind, kind) {
 		return nil

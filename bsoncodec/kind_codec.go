@@ -5,7 +5,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/internal/elements"
 )
 
@@ -16,22 +15,6 @@ import (
 // which keeps what it found for a type in any case. So it costs nothing after the first value. The
 // exception is [bson.D], where it also adds the path to the errors of the elements.
 type kindEncoder struct{ driver bson.ValueEncoder }
-
-// The encoders of a kind are found by types that have no encoder of their own.
-type (
-	int64Of[P any]  int64
-	stringOf[P any] string
-)
-
-// registerKinds is called when [registerArrays] is, for the same reasons.
-func registerKinds[P any](reg *bson.Registry) {
-	for _, probe := range []reflect.Type{reflect.TypeFor[int64Of[P]](), reflect.TypeFor[stringOf[P]](), reflect.TypeFor[[]P]()} {
-		enc := encoderOf(reg, probe)
-		if _, ours := enc.(*kindEncoder); !ours && driver.IsOwnEncoder(enc, probe) {
-			reg.RegisterKindEncoder(probe.Kind(), &kindEncoder{enc})
-		}
-	}
-}
 
 // EncodeValue is the ValueEncoder of a kind.
 func (c *kindEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {

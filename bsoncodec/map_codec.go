@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/internal/uuidtext"
 )
 
@@ -20,20 +19,14 @@ var (
 	tTextUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// anyMap finds the registry's codecs for maps: no codec is registered for this very type.
-type anyMap map[string]struct{}
-
 // mapCodec stands before the driver's codecs for maps and decides about keys of kind [16]byte, and of
 // structs around one that are registered, without text methods: a UUID becomes the text of a UUID, and a type that is not registered is
 // refused.
 type mapCodec struct {
-	uuids        map[reflect.Type]bool // the registered types
-	funcs        map[reflect.Type]*uuidFunc
-	bytes        map[reflect.Type]bool
-	unregistered treatment
-	encoder      bson.ValueEncoder // the driver's
-	decoder      bson.ValueDecoder
-	known        sync.Map // of reflect.Type to *keyType
+	rules   *typeRules
+	encoder bson.ValueEncoder // the driver's
+	decoder bson.ValueDecoder
+	known   sync.Map // of reflect.Type to *keyType
 }
 
 // keyType is what a mapCodec does with one type of keys. Without a text or an error, that is what
@@ -44,31 +37,17 @@ type keyType struct {
 	byFunc                 *uuidFunc // that makes the keys, or nil
 }
 
-// registerMaps puts a mapCodec before the driver's codecs for maps.
-func (b *RegistryBuilder) registerMaps(reg *bson.Registry) {
-	c := &mapCodec{uuids: typeSet(b.uuidTypes()), funcs: b.funcTypes(), bytes: typeSet(b.bytes), unregistered: b.treatment()}
-	probe := reflect.TypeFor[anyMap]()
-	if driver.HasOwnEncoder(reg, probe) {
-		c.encoder = encoderOf(reg, probe)
-		reg.RegisterKindEncoder(reflect.Map, c)
-	}
-	if driver.HasOwnDecoder(reg, probe) {
-		c.decoder = decoderOf(reg, probe)
-		reg.RegisterKindDecoder(reflect.Map, c)
-	}
-}
-
 // keyType returns what c does with keys of type t, nil for what the driver does.
 func (c *mapCodec) keyType(t reflect.Type) *keyType {
-	if (t.Kind() != reflect.Array || t.Len() != 16) && (t.Kind() != reflect.Struct || !c.uuids[t]) && c.funcs[t] == nil {
+	if (t.Kind() != reflect.Array || t.Len() != 16) && (t.Kind() != reflect.Struct || !c.rules.uuids[t]) && c.rules.funcs[t] == nil {
 		return nil
 	}
 	if known, ok := c.known.Load(t); ok {
 		return known.(*keyType)
 	}
-	k := &keyType{byFunc: c.funcs[t]}
-	uuids := c.uuids[t] || k.byFunc != nil || c.unregistered == asUUID && isOctets(t) && !c.bytes[t]
-	refused := c.unregistered == refuse && isOctets(t) && !uuids && !c.bytes[t]
+	k := &keyType{byFunc: c.rules.funcs[t]}
+	uuids := c.rules.uuids[t] || k.byFunc != nil || c.rules.unregistered == asUUID && isOctets(t) && !c.rules.bytes[t]
+	refused := c.rules.unregistered == refuse && isOctets(t) && !uuids && !c.rules.bytes[t]
 	if !t.Implements(tKeyMarshaler) && !t.Implements(tTextMarshaler) {
 		k.encodeText = uuids
 		if refused {

@@ -60,7 +60,7 @@ func errForeign(reg *bson.Registry, v any, encoded []byte) error {
 	if !bytes.Contains(encoded, octetsOfSubtype0) {
 		return nil
 	}
-	if built.Of(reg) != nil {
+	if rulesOf(reg) != nil {
 		return nil
 	}
 	var t reflect.Type

@@ -4,8 +4,6 @@ import (
 	"reflect"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // The driver calls the marshaling methods of a type before it looks at its kind, so that neither the rules for structs nor
@@ -232,47 +230,3 @@ func decodeDocument(dec bson.ValueDecoder, dc bson.DecodeContext, vr bson.ValueR
 
 // Driver makes a methodDecoder a [driver.KindDecoder].
 func (c *methodDecoder) Driver() bson.ValueDecoder { return c.driver }
-
-// The codecs of methods are found by a type with each of them.
-type (
-	hasMarshalValue[P any]   struct{}
-	hasMarshal[P any]        struct{}
-	hasUnmarshalValue[P any] struct{}
-	hasUnmarshal[P any]      struct{}
-)
-
-func (hasMarshalValue[P]) MarshalBSONValue() (byte, []byte, error) {
-	return byte(bson.TypeNull), nil, nil
-}
-func (hasMarshal[P]) MarshalBSON() ([]byte, error)                  { return nil, nil }
-func (*hasUnmarshalValue[P]) UnmarshalBSONValue(byte, []byte) error { return nil }
-func (*hasUnmarshal[P]) UnmarshalBSON([]byte) error                 { return nil }
-
-// registerMethods replaces the driver's codecs of methods in reg. Codecs of the caller's stay. It is called when
-// [registerArrays] is, for the same reasons.
-func registerMethods[P any](reg *bson.Registry, rules *typeRules) {
-	for _, m := range []struct {
-		method
-		iface, probe reflect.Type
-	}{
-		{method{}, tValueMarshaler, reflect.TypeFor[hasMarshalValue[P]]()},
-		{method{whole: true}, tMarshaler, reflect.TypeFor[hasMarshal[P]]()},
-	} {
-		enc := encoderOf(reg, m.probe)
-		if _, ours := enc.(*methodEncoder); !ours && driver.IsOwnEncoder(enc, m.probe) {
-			reg.RegisterInterfaceEncoder(m.iface, &methodEncoder{m.method, rules, enc})
-		}
-	}
-	for _, m := range []struct {
-		method
-		iface, probe reflect.Type
-	}{
-		{method{decode: true}, tValueUnmarshaler, reflect.TypeFor[*hasUnmarshalValue[P]]()},
-		{method{decode: true, whole: true}, tUnmarshaler, reflect.TypeFor[*hasUnmarshal[P]]()},
-	} {
-		dec := decoderOf(reg, m.probe)
-		if _, ours := dec.(*methodDecoder); !ours && driver.IsOwnDecoder(dec, m.probe) {
-			reg.RegisterInterfaceDecoder(m.iface, &methodDecoder{m.method, rules, dec})
-		}
-	}
-}

@@ -27,23 +27,22 @@ func (b *RegistryBuilder) RegisterNullUUIDType(t reflect.Type) *RegistryBuilder 
 	if !slices.Contains(b.nulls, t) {
 		b.nulls = append(b.nulls, t)
 	}
-	if c := newNullUUIDCodec(t); c != nil {
-		b.RegisterUUIDType(t.Field(c.uuid).Type)
+	if f := nullFieldsOf(t); f != nil {
+		b.RegisterUUIDType(t.Field(f.uuid).Type)
 	}
 	return b
 }
 
-// nullUUIDCodec is the codec of a UUID type that can be null.
-type nullUUIDCodec struct {
-	t           reflect.Type
+// nullFields are the fields of a struct that is a UUID that can be null.
+type nullFields struct {
 	uuid, valid int   // the indexes of the fields
 	octets      []int // of the octets
 	// In a document that the driver wrote, in lower case, "" for a field that it left out.
 	key, validKey string
 }
 
-// newNullUUIDCodec returns the codec of t, nil if t does not have the fields that it must have.
-func newNullUUIDCodec(t reflect.Type) *nullUUIDCodec {
+// nullFieldsOf returns the fields of t, nil if it is not a struct of a UUID and a bool.
+func nullFieldsOf(t reflect.Type) *nullFields {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
@@ -54,7 +53,7 @@ func newNullUUIDCodec(t reflect.Type) *nullUUIDCodec {
 	for i, u := range fields {
 		if v := fields[1-i]; v.Type.Kind() == reflect.Bool && canBeUUID(u.Type) {
 			inner, _ := uuidField(u.Type)
-			return &nullUUIDCodec{t: t, uuid: u.Index[0], valid: v.Index[0], octets: append(u.Index, inner...), key: keyOf(u), validKey: keyOf(v)}
+			return &nullFields{uuid: u.Index[0], valid: v.Index[0], octets: append(u.Index, inner...), key: keyOf(u), validKey: keyOf(v)}
 		}
 	}
 	return nil
@@ -62,9 +61,18 @@ func newNullUUIDCodec(t reflect.Type) *nullUUIDCodec {
 
 // canBeNull reports whether t can be registered as a UUID that can be null.
 func canBeNull(t reflect.Type) bool {
-	c := newNullUUIDCodec(t)
-	return c != nil && !hasOwnRepresentation(t.Field(c.uuid).Type)
+	f := nullFieldsOf(t)
+	return f != nil && !hasOwnRepresentation(t.Field(f.uuid).Type)
 }
+
+// nullUUIDCodec is the codec of a UUID type that can be null.
+type nullUUIDCodec struct {
+	*nullFields
+	t reflect.Type
+}
+
+// newNullUUIDCodec returns the codec of t, which has the fields.
+func newNullUUIDCodec(t reflect.Type) *nullUUIDCodec { return &nullUUIDCodec{nullFieldsOf(t), t} }
 
 // settable returns v, a field of an addressable struct, so that it can be set if it is not exported too.
 func settable(v reflect.Value) reflect.Value {
@@ -80,23 +88,8 @@ func (c *nullUUIDCodec) setNull(val reflect.Value) {
 	settable(val.Field(c.valid)).SetBool(false)
 }
 
-// registerNulls is called before the functions of With, so that a codec that these register for a
-// type takes the place of this package's, and a hook does not. A codec that the registry had before
-// is kept.
-func (b *RegistryBuilder) registerNulls(reg *bson.Registry) {
-	for _, t := range b.nulls {
-		c := newNullUUIDCodec(t)
-		if driver.HasOwnEncoder(reg, t) && !slices.Contains(b.documents, t) {
-			reg.RegisterTypeEncoder(t, c)
-		}
-		if driver.HasOwnDecoder(reg, t) && (c.isWhole() || !slices.Contains(b.documents, t)) {
-			reg.RegisterTypeDecoder(t, c)
-		}
-	}
-}
-
 // isWhole reports whether the documents that the driver writes hold both fields.
-func (c *nullUUIDCodec) isWhole() bool { return c.key != "" && c.validKey != "" }
+func (c *nullFields) isWhole() bool { return c.key != "" && c.validKey != "" }
 
 // EncodeValue is the ValueEncoder of UUID types that can be null. A valid zero UUID is not null.
 func (c *nullUUIDCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {

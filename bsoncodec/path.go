@@ -31,7 +31,7 @@ func withPath(ec bson.EncodeContext, val reflect.Value, err error) error {
 		if e.method && t.Kind() == reflect.Pointer && !v.IsNil() {
 			t = t.Elem()
 		}
-		return t == e.Type && !(e.notAddressable && v.CanAddr()) && (e.octets == nil || e.rules.octetsIn(v)(*e.octets))
+		return t == e.Type && !(e.notAddressable && v.CanAddr()) && (e.only == nil || e.only(v))
 	}}
 	ec.Registry = nil
 	if ec != (bson.EncodeContext{}) {
@@ -98,22 +98,15 @@ func (s *search) find(v reflect.Value) (path []string, ok bool) {
 
 // looksInto reports whether the encoder of t encodes what values of type t hold with the encoders of the registry.
 func (s *search) looksInto(t reflect.Type) bool {
-	enc := encoderOf(s.reg, t)
-	switch enc.(type) {
-	case *structcodec.Codec, *structcodec.DocumentEncoder, *structEncoder, *mapCodec, *arrayCodec, pointerCodec, documentEncoder:
+	enc := driver.EncoderBehind(s.reg, encoderOf(s.reg, t), t)
+	if _, plans := enc.(*structcodec.Codec); plans || driver.IsStructEncoder(enc) || driver.IsMapEncoder(enc) {
 		return true
 	}
-	probe, ok := ofKind[t.Kind()]
+	probe, ok := probes[inUse].kinds[t.Kind()]
 	return ok && driver.IsOwnEncoder(enc, probe)
 }
 
 var tCodeWithScope = reflect.TypeFor[bson.CodeWithScope]()
-
-// ofKind are types for which the driver has the encoder of their kind, and not that of a method.
-var ofKind = map[reflect.Kind]reflect.Type{
-	reflect.Pointer: tAnyPointer, reflect.Struct: tAnyStruct, reflect.Map: reflect.TypeFor[anyMap](),
-	reflect.Slice: tAnySlice, reflect.Array: reflect.TypeFor[anyArray](),
-}
 
 func (s *search) findField(v reflect.Value) (path []string, ok bool) {
 	t := v.Type()

@@ -7,50 +7,10 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/internal/structcodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
-
-// structAfterAll, mapAfterAll and sliceAfterAll find the codecs of structs, maps and slices when all others are
-// registered. A look-up makes the registry keep what it finds, so that no type that a caller has is looked up.
-type (
-	structAfterAll struct{}
-	mapAfterAll    map[string]struct{}
-	sliceAfterAll  []struct{}
-)
-
-// registerPlans makes reg encode and decode structs by compiled plans, if its codecs of structs are those of this
-// package, with the settings of [bson.NewRegistry], and bson.D and maps by plans, if these have no codecs of the
-// caller's.
-func registerPlans(reg *bson.Registry) {
-	probe := reflect.TypeFor[structAfterAll]()
-	enc, dec := encoderOf(reg, probe), decoderOf(reg, probe)
-	c := structcodec.New(reg, enc, dec, ErrNotPlain)
-	built.Of(reg).Plans = c
-	if e, ok := enc.(*structEncoder); ok && driver.HasDefaultSettings(e.plain) {
-		reg.RegisterKindEncoder(reflect.Struct, c)
-	}
-	if d, ok := dec.(*structDecoder); ok && driver.HasDefaultSettings(d.plain) {
-		reg.RegisterKindDecoder(reflect.Struct, c)
-	}
-	// A bson.D has the encoder of slices, unless a hook is registered that takes it.
-	probe = reflect.TypeFor[sliceAfterAll]()
-	if enc := encoderOf(reg, probe); driver.IsOwnEncoder(enc, probe) {
-		reg.RegisterKindEncoder(reflect.Slice, c.DocumentEncoder(enc))
-	}
-	probe = reflect.TypeFor[mapAfterAll]()
-	if enc, ours := encoderOf(reg, probe).(*mapCodec); ours {
-		reg.RegisterKindEncoder(reflect.Map, c.DocumentEncoder(enc))
-	}
-	if dec := decoderOf(reg, tD); driver.IsOwnDecoder(dec, tD) {
-		reg.RegisterTypeDecoder(tD, c.DocumentDecoder(dec))
-	}
-	if dec, ours := decoderOf(reg, probe).(*mapCodec); ours {
-		reg.RegisterKindDecoder(reflect.Map, c.DocumentDecoder(dec))
-	}
-}
 
 // The codecs of this package take part in plans.
 var (

@@ -2,7 +2,6 @@ package bsoncodec
 
 import (
 	"reflect"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -23,17 +22,4 @@ func (pointerCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val 
 // DecodeValue is the ValueDecoder of pointers to UUID types.
 func (pointerCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
 	return decoderOf(dc.Registry, tAnyPointer).DecodeValue(dc, vr, val)
-}
-
-// registerPointers is called before the functions of With, so that a codec that they register for
-// one of the types stays.
-func (b *RegistryBuilder) registerPointers(reg *bson.Registry) {
-	types := slices.Concat(b.uuidTypes(), b.nulls, b.documents)
-	for _, f := range b.funcs {
-		types = append(types, f.t)
-	}
-	for _, t := range types {
-		reg.RegisterTypeEncoder(reflect.PointerTo(t), pointerCodec{})
-		reg.RegisterTypeDecoder(reflect.PointerTo(t), pointerCodec{})
-	}
 }

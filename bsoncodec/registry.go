@@ -216,20 +216,12 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	if err != nil {
 		return err
 	}
-	rules := b.typeRules()
-	note, err := newNote(reg, rules)
+	a := b.application(reg, u)
+	note, err := newNote(reg, a.rules)
 	if err != nil {
 		return err
 	}
-	// A codec of the caller's may wrap the registry's codec of structs, and must find the one of this
-	// package then. If the caller registers another one of the driver's, that is replaced too.
-	registerStructs(reg, rules, reflect.TypeFor[structBeforeWith]())
-	registerArrays[beforeWith](b, reg, u)
-	registerKinds[beforeWith](reg)
-	registerMethods[beforeWith](reg, rules)
-	b.registerNulls(reg)
-	b.registerDocuments(reg, u)
-	b.registerPointers(reg)
+	a.register(beforeWith)
 	for _, f := range b.with {
 		f(reg)
 	}
@@ -238,22 +230,34 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	if nested {
 		return errNested
 	}
-	registerStructs(reg, rules, reflect.TypeFor[structAfterWith]())
-	registerArrays[afterWith](b, reg, u)
-	registerKinds[afterWith](reg)
-	registerMethods[afterWith](reg, rules)
-	b.register(reg, u)
+	a.register(afterWith)
 	if !b.withoutPlans {
-		registerPlans(reg)
+		a.register(afterAll)
+		note.Plans = a.plans
 	}
 	return nil
 }
 
-// beforeWith and afterWith make types that find the codecs of a kind. A registry keeps the codec that it found for a type.
-type (
-	beforeWith struct{}
-	afterWith  struct{}
-)
+// application returns what b registers in reg.
+func (b *RegistryBuilder) application(reg *bson.Registry, u *conversion) *application {
+	a := &application{
+		reg: reg, conversion: u, rules: b.typeRules(),
+		types: b.uuidTypes(), nulls: b.nulls, documents: b.documents, implicit: b.implicit, keepBinary: b.keepBinary,
+		uuids: map[reflect.Type]*uuidCodec{}, funcs: map[reflect.Type]*funcCodec{},
+	}
+	for _, t := range a.types {
+		a.uuids[t] = newUUIDCodec(u, t)
+	}
+	for _, f := range b.funcs {
+		a.funcs[f.t] = newFuncCodec(u, f)
+	}
+	array := probes[inUse].kinds[reflect.Array]
+	a.arrays = &arrayCodec{
+		conversion: u, rules: a.rules, encoder: driver.Encoder(array), decoder: driver.Decoder(array), implicitType: b.implicit,
+	}
+	a.maps = &mapCodec{rules: a.rules}
+	return a
+}
 
 // conversion checks the builder and returns what its registries do with UUIDs.
 func (b *RegistryBuilder) conversion() (*conversion, error) {
@@ -309,7 +313,7 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 		}
 	}
 	for _, t := range b.nulls {
-		if newNullUUIDCodec(t) == nil {
+		if nullFieldsOf(t) == nil {
 			fail("%v cannot be a UUID that is null: it must be a struct of two fields, a UUID and a bool", t)
 		}
 	}
@@ -340,44 +344,4 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 		fail("UnregisteredAsUUID and UnregisteredAsBytes contradict each other")
 	}
 	return u, errors.Join(errs...)
-}
-
-// register registers the codecs. Those of UUID types replace any other; those of types around them
-// only the driver's own.
-func (b *RegistryBuilder) register(reg *bson.Registry, u *conversion) {
-	var implicit *uuidCodec
-	rawEncoder, rawDecoder := driver.Encoder(tRawValue), driver.Decoder(tRawValue)
-	reg.RegisterTypeDecoder(tSlowSlice, bson.ValueDecoderFunc(decodeSlowSlice))
-	for _, t := range b.uuidTypes() {
-		c := newUUIDCodec(u, t)
-		if t == b.implicit {
-			implicit = c
-		}
-		reg.RegisterTypeEncoder(t, c)
-		reg.RegisterTypeDecoder(t, c)
-		if c.field != nil {
-			continue // the driver's codec of slices calls c for each element
-		}
-		slice := reflect.SliceOf(t)
-		if enc := encoderOf(reg, slice); driver.IsOwnEncoder(enc, slice) {
-			reg.RegisterTypeEncoder(slice, &sliceEncoder{conversion: u, t: slice, elem: c, driver: enc, raw: rawEncoder})
-		}
-		if dec := decoderOf(reg, slice); driver.IsOwnDecoder(dec, slice) {
-			reg.RegisterTypeDecoder(slice, &sliceDecoder{conversion: u, t: slice, elem: c, driver: dec, raw: rawDecoder})
-		}
-	}
-	var implicitFunc *funcCodec
-	for _, f := range b.funcs {
-		c := newFuncCodec(u, f)
-		if f.t == b.implicit {
-			implicit, implicitFunc = c.uuid, c
-		}
-		reg.RegisterTypeEncoder(f.t, c)
-		reg.RegisterTypeDecoder(f.t, c)
-	}
-	registerAnySlices(reg, b.implicit)
-	b.registerMaps(reg)
-	if u.rep != uuidrep.Unspecified && !b.keepBinary {
-		registerImplicit(reg, implicit, implicitFunc)
-	}
 }

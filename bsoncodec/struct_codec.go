@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // The driver's codec of structs keeps the fields of each struct type. The fields depend on the
@@ -84,30 +82,6 @@ func (c *structDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, 
 
 // DecodesStructsAsTheDriver makes a structDecoder a [driver.StructDecoder].
 func (*structDecoder) DecodesStructsAsTheDriver() {}
-
-// A registry keeps the codec that it found for a type, so each look-up of the codec of structs needs
-// a type of its own.
-type (
-	structBeforeWith struct{}
-	structAfterWith  struct{}
-)
-
-// registerStructs replaces the driver's codecs of structs in reg, which it finds as the codecs of
-// the struct type probe. Codecs of the caller's stay.
-func registerStructs(reg *bson.Registry, rules *typeRules, probe reflect.Type) {
-	if newCodec := driver.NewStructEncoder(encoderOf(reg, probe)); newCodec != nil {
-		c := &structEncoder{plain: newCodec(), rules: rules}
-		rules.encodesEmbedded = driver.EncodesEmbedded(c.plain)
-		c.other.make = func(bson.EncodeContext) bson.ValueEncoder { return newCodec() }
-		reg.RegisterKindEncoder(reflect.Struct, c)
-	}
-	if newCodec := driver.NewStructDecoder(decoderOf(reg, probe)); newCodec != nil {
-		c := &structDecoder{plain: newCodec(), rules: rules}
-		rules.decodesEmbedded = driver.DecodesEmbedded(c.plain)
-		c.other.make = func(bson.DecodeContext) bson.ValueDecoder { return newCodec() }
-		reg.RegisterKindDecoder(reflect.Struct, c)
-	}
-}
 
 // memo keeps what make returns for each key. Each new key copies the map, so there must be few.
 type memo[K comparable, V any] struct {

@@ -61,7 +61,7 @@ func (r *typeRules) errSubtype0(val reflect.Value, t reflect.Type, m method, ret
 	if octets == nil {
 		return nil
 	}
-	return &UnregisteredTypeError{Type: t, method: true, octets: octets, rules: r, reason: "its method " + m.name() + " writes a UUID as binary subtype 0, " +
+	return &UnregisteredTypeError{Type: t, method: true, only: func(v reflect.Value) bool { return r.octetsIn(v)(*octets) }, reason: "its method " + m.name() + " writes a UUID as binary subtype 0, " +
 		"as bson.Marshal and bson.MarshalValue do: use bsoncodec.Marshal or bsoncodec.MarshalValue with a registry of your own in it, " +
 		"or a field type of package uuidrep; if this is meant, call AllowSubtype0OfMethods of the RegistryBuilder"}
 }

@@ -403,7 +403,7 @@ func (r *typeRules) aroundUUID(t reflect.Type, jsonTags bool) string {
 
 // nullUUID says how a UUID that can be null is stored, "" if t is none.
 func (r *typeRules) nullUUID(t reflect.Type, jsonTags bool) string {
-	c := newNullUUIDCodec(t)
+	c := nullFieldsOf(t)
 	if c == nil || !hasScan(t) {
 		return ""
 	}

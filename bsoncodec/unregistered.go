@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // UnregisteredTypeError is the error of encoding or decoding a value of a type that holds a UUID,
@@ -28,10 +26,9 @@ type UnregisteredTypeError struct {
 	Path string
 
 	decode         bool
-	notAddressable bool       // a value that is addressable is encoded
-	method         bool       // the method of a value or of a pointer to it is refused
-	octets         *[16]byte  // that a value must hold, or nil
-	rules          *typeRules // which tell what it holds
+	notAddressable bool                     // a value that is addressable is encoded
+	method         bool                     // the method of a value or of a pointer to it is refused
+	only           func(reflect.Value) bool // reports whether a value is refused, nil if all of the type are
 	reason         string
 }
 
@@ -107,9 +104,8 @@ func typeSet(types []reflect.Type) map[reflect.Type]bool {
 // of them arrive here.
 type arrayCodec struct {
 	*conversion
-	unregistered treatment
-	bytes        map[reflect.Type]bool // the types that are plain bytes
-	encoder      bson.ValueEncoder     // the driver's
+	rules        *typeRules
+	encoder      bson.ValueEncoder // the driver's
 	decoder      bson.ValueDecoder
 	implicitType reflect.Type // what a UUID in an any becomes
 	known        sync.Map     // of reflect.Type to *octetsType
@@ -121,26 +117,6 @@ type octetsType struct {
 	uuid      *uuidCodec
 	encodeErr error
 	decodeErr error
-}
-
-// anyArray finds the registry's codecs for arrays: no codec is registered for this very type.
-type anyArray [1]struct{}
-
-// registerArrays puts an arrayCodec before the driver's codec for arrays. It is called before the
-// functions of With, so that what these register for arrays takes its place, and what they look up
-// is the codec of this package, and after them, because they may register the driver's again. P is
-// another type for each call.
-func registerArrays[P any](b *RegistryBuilder, reg *bson.Registry, u *conversion) {
-	c := &arrayCodec{conversion: u, bytes: typeSet(b.bytes), unregistered: b.treatment(), implicitType: b.implicit}
-	probe := reflect.TypeFor[[1]P]()
-	c.encoder = driver.Encoder(probe)
-	c.decoder = driver.Decoder(probe)
-	if driver.HasOwnEncoder(reg, probe) {
-		reg.RegisterKindEncoder(reflect.Array, c)
-	}
-	if driver.HasOwnDecoder(reg, probe) {
-		reg.RegisterKindDecoder(reflect.Array, c)
-	}
 }
 
 // isOctets reports whether the driver takes t for binary data of 16 bytes.
@@ -160,12 +136,12 @@ func (c *arrayCodec) octetsType(t reflect.Type) *octetsType {
 		return known.(*octetsType)
 	}
 	o := new(octetsType)
-	if !c.bytes[t] {
+	if !c.rules.bytes[t] {
 		o.encodeErr, o.decodeErr = errV1Marshaler(t), errV1Unmarshaler(t)
-		if o.encodeErr == nil && c.unregistered != asBytes {
+		if o.encodeErr == nil && c.rules.unregistered != asBytes {
 			o.encodeErr = errPointerReceiver(t)
 		}
-		switch c.unregistered {
+		switch c.rules.unregistered {
 		case asUUID:
 			o.uuid = newUUIDCodec(c.conversion, t)
 		case refuse:

@@ -21,6 +21,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/internal/structcodec"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -277,6 +278,7 @@ func registries(register func(*bson.Registry)) (driver, plans *bson.Registry) {
 	enc, _ := plans.LookupEncoder(reflect.TypeFor[none]())
 	dec, _ := plans.LookupDecoder(reflect.TypeFor[none]())
 	c := structcodec.New(plans, countingEncoder{enc}, countingDecoder{dec}, bsoncodec.ErrNotPlain)
+	(&built.Note{Plans: c}).AddTo(plans)
 	plans.RegisterKindEncoder(reflect.Struct, c)
 	plans.RegisterKindDecoder(reflect.Struct, c)
 	d, _ := plans.LookupDecoder(reflect.TypeFor[bson.D]())

@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
@@ -62,6 +63,7 @@ func TestValueCodecCalls(t *testing.T) {
 	enc, _ := reg.LookupEncoder(reflect.TypeFor[struct{}]())
 	dec, _ := reg.LookupDecoder(reflect.TypeFor[struct{}]())
 	c := structcodec.New(reg, enc, dec, bsoncodec.ErrNotPlain)
+	(&built.Note{Plans: c}).AddTo(reg)
 	reg.RegisterKindEncoder(reflect.Struct, c)
 	reg.RegisterKindDecoder(reflect.Struct, c)
 
