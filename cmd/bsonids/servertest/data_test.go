@@ -180,9 +180,9 @@ func v4(i int) uuid.UUID {
 	return u
 }
 
-// seed fills a collection with UUIDs in the representation r, at every depth. It returns the
-// documents that a conversion to the representation to must produce.
-func seed(t testing.TB, coll *mongo.Collection, n int, r, to uuidrep.Representation) map[string]bson.Raw {
+// seed fills a collection with UUIDs in a representation, at every depth. It returns the
+// documents that a conversion must produce.
+func seed(t testing.TB, coll *mongo.Collection, n int, from uuidrep.Representation) map[string]bson.Raw {
 	t.Helper()
 	want := make(map[string]bson.Raw)
 	var docs []any
@@ -193,8 +193,8 @@ func seed(t testing.TB, coll *mongo.Collection, n int, r, to uuidrep.Representat
 				{Key: "items", Value: bson.A{bson.D{{Key: "sku", Value: in(b, r)}, {Key: "name", Value: "x"}}, in(c, r), nil}},
 				{Key: "odd", Value: bson.Binary{Subtype: 3, Data: []byte("short")}}, {Key: "md5", Value: bson.Binary{Subtype: 5, Data: a[:]}}}
 		}
-		docs = append(docs, doc(r))
-		note(want, doc(to))
+		docs = append(docs, doc(from))
+		note(want, doc(uuidrep.Standard))
 	}
 	insert(t, coll, docs)
 	return want
@@ -205,7 +205,7 @@ func seeded(t testing.TB, db *mongo.Database, n int, names ...string) map[string
 	t.Helper()
 	want := make(map[string]map[string]bson.Raw)
 	for _, name := range names {
-		want[name] = seed(t, db.Collection(name), n, uuidrep.JavaLegacy, uuidrep.Standard)
+		want[name] = seed(t, db.Collection(name), n, uuidrep.JavaLegacy)
 	}
 	return want
 }

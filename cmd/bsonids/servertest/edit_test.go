@@ -290,7 +290,7 @@ func TestTrustOfDamagedList(t *testing.T) {
 // Services have begun to write another field since a collection was converted. The plan that is brought up to date
 // has it, and the next apply converts it alone.
 func TestNewFieldLater(t *testing.T) {
-	c := newScene(t, 50, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 50, uuidrep.JavaLegacy)
 	c.ok(applyBatches)
 	var later []any
 	for i := range int32(50) {

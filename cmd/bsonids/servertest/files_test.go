@@ -20,7 +20,7 @@ import (
 func TestOtherFiles(t *testing.T) {
 	s, db := started(t)
 	coll := db.Collection("c")
-	seed(t, coll, 10, uuidrep.JavaLegacy, uuidrep.Standard)
+	seed(t, coll, 10, uuidrep.JavaLegacy)
 	before := all(t, coll)
 	whole := filepath.Dir(planned(t, s))
 	other := filepath.Join(t.TempDir(), "other")
@@ -88,7 +88,7 @@ func TestReplacedCollection(t *testing.T) {
 		"created again": {func(db *mongo.Database) {
 			drop(t, db.Collection("c"))
 			drop(t, db.Collection("c_standard"))
-			seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
+			seed(t, db.Collection("c"), 12, uuidrep.JavaLegacy)
 		}, [][]string{{"apply", "--write"}, {"apply", "--write"}}, failure.ExitUsage, "another collection with the same name"},
 	} {
 		for way, changes := range map[string][]func(*plan.Plan){"in place": nil, "copied": {intoNew("c")}} {
@@ -97,7 +97,7 @@ func TestReplacedCollection(t *testing.T) {
 			}
 			t.Run(name+" "+way, func(t *testing.T) {
 				s, db := started(t)
-				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
+				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy)
 				dir := prepared(t, s, changes...)
 				command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 				tt.replace(db)
@@ -127,7 +127,7 @@ func TestRenamedDuring(t *testing.T) {
 		for _, replaced := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, replaced %v", name, replaced), func(t *testing.T) {
 				s, db := started(t)
-				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
+				seed(t, db.Collection("c"), 30, uuidrep.JavaLegacy)
 				dir := prepared(t, s, tt.changes...)
 				command(t, s, "apply", dir, "--write", "--batch", "10").want(t, failure.ExitOK)
 				p := justBefore(t, s, func(r request) bool {

@@ -38,7 +38,7 @@ func TestKilledAndRestored(t *testing.T) {
 // A copy was dropped, and another program made a collection of its name. Its documents are neither replaced nor deleted, by a
 // run that goes on and by a cutover.
 func TestCopyReplaced(t *testing.T) {
-	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+	c := newScene(t, 30, uuidrep.JavaLegacy, intoNew("c"))
 	var made atomic.Bool
 	c.through(lostAfter(t, c.s, 0, func(r request) bool {
 		return r.name() == "createIndexes" && made.Swap(true) || asks("insert", "c_standard")(r) && made.Swap(true)
@@ -62,7 +62,7 @@ func TestFinishedCopyReplaced(t *testing.T) {
 		"edited":  func(c *scene) { setDecision(c, c.file("plan.yaml"), "id", "convert from javaLegacy") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+			c := newScene(t, 30, uuidrep.JavaLegacy, intoNew("c"))
 			setDecision(t, c.file("plan.yaml"), "id", "leave")
 			c.ok("apply --write")
 			drop(t, c.result)

@@ -72,7 +72,7 @@ func TestUndoCounts(t *testing.T) {
 		{1, failure.ExitOK, []string{`"documentsRestored": 12,`, `"changedSince": 0,`, `"documentsGone": 0,`}},
 		{-2, failure.ExitIncomplete, []string{`"documentsRestored": 11,`, `"changedSince": 1,`, `"documentsGone": 1,`}},
 	} {
-		c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+		c := newScene(t, 12, uuidrep.JavaLegacy)
 		c.ok("apply --write")
 		c.through(startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 			if r.name() != "update" {
@@ -132,7 +132,7 @@ func TestPagesOfClusteredCollection(t *testing.T) {
 // The default batch is 1,000 documents, and FerretDB 1 stops responding when more than a hundred
 // updates are in progress.
 func TestUpdatesUnderWay(t *testing.T) {
-	c := newScene(t, 130, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 130, uuidrep.JavaLegacy)
 	if server.WriteLimit(t.Context(), c.db.Client()) == 0 {
 		mongotest.Skip(t, "the command limits updates on FerretDB 1 only")
 	}

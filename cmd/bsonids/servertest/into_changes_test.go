@@ -16,7 +16,7 @@ import (
 // the copy is verified. What another program wrote to the copy is kept.
 func TestIntoFollowsDeletions(t *testing.T) {
 	for _, foreign := range []bool{false, true} {
-		c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+		c := newScene(t, 30, uuidrep.JavaLegacy, intoNew("c"))
 		code, text := failure.ExitOK, "done"
 		if foreign {
 			code, text = failure.ExitIncomplete, "another program wrote it to the copy"
@@ -124,7 +124,7 @@ func TestUniqueValueIsAwaited(t *testing.T) {
 // If a killed run copied a document and the source changed since, the copy is brought up to date.
 // It is then not a conflict.
 func TestNoConflictOfStaleCopy(t *testing.T) {
-	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+	c := newScene(t, 12, uuidrep.JavaLegacy, intoNew("c"))
 	p := justBefore(t, c.s, asks("insert", "c_standard"), func() {
 		insert(t, c.result, []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: int32(7)}}})
 	})

@@ -93,7 +93,7 @@ func TestIntoConflict(t *testing.T) {
 // collation, and an index that is created without one gets the default. Old indexes have options,
 // and values in their keys, that servers no longer accept.
 func TestIndexSpecs(t *testing.T) {
-	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+	c := newScene(t, 12, uuidrep.JavaLegacy, intoNew("c"))
 	collation := bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: int32(2)}}
 	listed := func(name string, key bson.D, more ...bson.E) bson.D {
 		return append(bson.D{{Key: "v", Value: int32(1)}, {Key: "key", Value: key}, {Key: "name", Value: name}, {Key: "ns", Value: "db.c"}}, more...)
@@ -140,7 +140,7 @@ func TestIndexSpecs(t *testing.T) {
 // A collection that has documents is refused before the last batch of an earlier copy into it is waited
 // for.
 func TestIntoRefusedAtOnce(t *testing.T) {
-	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+	c := newScene(t, 12, uuidrep.JavaLegacy, intoNew("c"))
 	other := prepared(t, c.s, intoNew("c"))
 	c.through(startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 		answer := pass()
@@ -156,7 +156,7 @@ func TestIntoRefusedAtOnce(t *testing.T) {
 // finished, and after a run that was stopped when it compared the copy.
 func TestCopyDropped(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
-		c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+		c := newScene(t, 30, uuidrep.JavaLegacy, intoNew("c"))
 		index(t, c.coll, "n", options.Index())
 		if stopped {
 			var made atomic.Bool
@@ -215,8 +215,8 @@ func TestCopySkipped(t *testing.T) {
 // without recording it does not count.
 func TestIntoLiveTarget(t *testing.T) {
 	s, db := started(t)
-	want := seed(t, db.Collection("a"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
-	seed(t, db.Collection("other"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	want := seed(t, db.Collection("a"), 12, uuidrep.JavaLegacy)
+	seed(t, db.Collection("other"), 12, uuidrep.JavaLegacy)
 	// apply returns the arguments that convert a field of a collection, or all, in place or into another one.
 	apply := func(collection, field, into string, extra ...string) []string {
 		dir := filepath.Dir(planned(t, s, "--collection", collection))

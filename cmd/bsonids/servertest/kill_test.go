@@ -107,7 +107,7 @@ func untilEnd(t *testing.T, s target, most int, args ...string) (kills int, err 
 func TestKillWithWriter(t *testing.T) {
 	s := mongotest.Start(t)
 	n := some(t, s, 150)
-	c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, n, uuidrep.JavaLegacy)
 	var server target = c.s
 	if !s.Has(t, mongotest.AtomicUpdates) {
 		// This server reads a document, changes it and writes it back without a lock, so that two
@@ -180,7 +180,7 @@ func TestInterrupt(t *testing.T) {
 	for _, n := range []int{12, 100} {
 		for name, changes := range ways {
 			t.Run(fmt.Sprintf("%d documents, %s", n, name), func(t *testing.T) {
-				c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.Standard, changes...)
+				c := newScene(t, n, uuidrep.JavaLegacy, changes...)
 				setRate(t, c.dir, "10")
 				cmd, out := start(t, c.s, c.args("apply --write --batch 5 --workers 1")...)
 				for !c.begun() {
@@ -281,7 +281,7 @@ func TestKillStates(t *testing.T) {
 				most = min(most, 4)
 			}
 			for rounds := 0; kills < most; rounds++ {
-				c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard)
+				c := newScene(t, 60, uuidrep.JavaLegacy)
 				if tt.ready != nil {
 					tt.ready(c)
 				}
@@ -340,7 +340,7 @@ func TestKillPlanCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, db := started(t)
 			for _, name := range []string{"a", "c"} {
-				seed(t, db.Collection(name), 100, w.from, w.to)
+				seed(t, db.Collection(name), 100, w.from)
 			}
 			args := []string{"apply", prepared(t, s, w.changes...), "--batch", "10", "--collections-at-once", "1", "--write"}
 			killedAt(t, s, 3, args...)

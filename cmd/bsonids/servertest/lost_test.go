@@ -28,7 +28,7 @@ func TestLostServer(t *testing.T) {
 	}
 	addr, uri := first.Addr(), first.URI()+"?serverSelectionTimeoutMS=1000&connectTimeoutMS=1000"
 	client := dial(t, uri)
-	want := seed(t, client.Database("d").Collection("c"), 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	want := seed(t, client.Database("d").Collection("c"), 40, uuidrep.JavaLegacy)
 	_ = client.Disconnect(t.Context())
 	dir := filepath.Join(t.TempDir(), "d.d")
 	command(t, nil, "plan", dir, "--db", "d", "--uri", uri).want(t, failure.ExitOK)
@@ -86,7 +86,7 @@ func TestCollectionLost(t *testing.T) {
 			batch     int64
 		}{{"in place", "c", 1}, {"in place", "c", 6}, {"copy", "c", 6}, {"copy", "c_standard", 6}} {
 			t.Run(fmt.Sprint(name, "/", tt), func(t *testing.T) {
-				c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard, ways[tt.way]...)
+				c := newScene(t, 60, uuidrep.JavaLegacy, ways[tt.way]...)
 				var batches atomic.Int64
 				var gate sync.RWMutex // nothing passes while the collection is lost: it could meet the half of it
 				p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
@@ -142,7 +142,7 @@ func TestNoMatterOfADocument(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+			c := newScene(t, 12, uuidrep.JavaLegacy)
 			p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 				if limit, _ := r.command.Lookup("maxTimeMS").AsInt64OK(); r.name() == "update" && limit == 1 {
 					return r.fail(168, "refused") // InvalidPipelineOperator: it is asked whether it enforces limits
@@ -170,7 +170,7 @@ func TestWriteConcern(t *testing.T) {
 		"&w=1&journal=true": `{"w": {"$numberInt":"1"},"j": true}`,
 		"&w=twoDataCentres": `{"w": "twoDataCentres"}`,
 	} {
-		c := newScene(t, 20, uuidrep.JavaLegacy, uuidrep.Standard)
+		c := newScene(t, 20, uuidrep.JavaLegacy)
 		got := ""
 		p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 			if r.name() == "update" && r.on() == "c" {
@@ -195,7 +195,7 @@ func TestLogAhead(t *testing.T) {
 	for _, workers := range []string{"1", "4"} {
 		t.Run(workers, func(t *testing.T) {
 			n := some(t, mongotest.Start(t), 120)
-			c := newScene(t, n, uuidrep.JavaLegacy, uuidrep.Standard)
+			c := newScene(t, n, uuidrep.JavaLegacy)
 			undo := c.file("c.undo")
 			var mu sync.Mutex
 			updated := make(map[int32]bool)

@@ -34,7 +34,7 @@ func TestExpiredBatch(t *testing.T) {
 	} {
 		for name, changes := range ways {
 			t.Run(fmt.Sprint(name, " ", tt.enforces, " ", tt.most), func(t *testing.T) {
-				c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard, changes...)
+				c := newScene(t, 40, uuidrep.JavaLegacy, changes...)
 				c.through(limited(t, c.s, tt.enforces, tt.most, "c", "c_standard")).run(tt.code, "apply --write --batch 40").says(t, tt.texts...)
 				if tt.code == failure.ExitOK {
 					c.converted()
@@ -47,7 +47,7 @@ func TestExpiredBatch(t *testing.T) {
 // A document that another operation holds for longer than the limit of a batch is named, after smaller and smaller batches.
 // The server was not lost, and the same command continues.
 func TestHeldDocument(t *testing.T) {
-	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 40, uuidrep.JavaLegacy)
 	p := limited(t, c.s, true, 1000)
 	enforces := p.handle
 	p.handle = func(r request, pass func() []byte) []byte {
@@ -97,7 +97,7 @@ func TestExpiredRepair(t *testing.T) {
 		}
 	}
 	t.Run("copy", func(t *testing.T) {
-		c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard, ways["copy"]...)
+		c := newScene(t, 40, uuidrep.JavaLegacy, ways["copy"]...)
 		// A run ends after it has copied, and before it has compared.
 		c.through(lostAfter(t, c.s, 0, func(r request) bool {
 			_, err := r.command.LookupErr("filter", "_id", "$in")
@@ -109,7 +109,7 @@ func TestExpiredRepair(t *testing.T) {
 		count(t, c.result)
 	})
 	t.Run("undo", func(t *testing.T) {
-		c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+		c := newScene(t, 40, uuidrep.JavaLegacy)
 		c.ok("apply --write")
 		c.through(limited(t, c.s, true, most, "c")).ok("undo --write --batch 40")
 		c.unchanged()
@@ -197,7 +197,7 @@ func TestRiddenOut(t *testing.T) {
 	for name, w := range works {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newScene(t, 40, w.from, w.to, w.changes...)
+			c := newScene(t, 40, w.from, w.changes...)
 			p, troubles := troubled(t, c.s, 7)
 			const flags = " --write --batch 5 --retry-for 1m --batch-timeout 2s"
 			r := c.through(p).run(failure.ExitOK, "apply"+flags).prints(t, "120")
@@ -236,7 +236,7 @@ func TestPlanRiddenOut(t *testing.T) {
 // A server that loses every batch gets it again after a pause, and not from the driver, which would
 // send it without a pause until the deadline of the batch.
 func TestNoStormOfRetries(t *testing.T) {
-	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 12, uuidrep.JavaLegacy)
 	var updates, reads atomic.Int32
 	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 		switch {
@@ -262,7 +262,7 @@ func TestNoStormOfRetries(t *testing.T) {
 // A run whose document was inserted and whose answer was lost has written nothing: the next attempt
 // does not wait until the last writes of that run have ended.
 func TestLostBeginning(t *testing.T) {
-	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 12, uuidrep.JavaLegacy)
 	c.ok("apply --write")
 	var way, lost atomic.Int32
 	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {

@@ -237,8 +237,8 @@ func TestFieldWithDot(t *testing.T) {
 // The files of all collections of a plan are opened before the first one is changed.
 func TestPlanFilesBeforeWrites(t *testing.T) {
 	for _, name := range []string{"d.undo", "d.skipped.jsonl"} {
-		c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
-		seed(t, c.db.Collection("d"), 30, uuidrep.JavaLegacy, uuidrep.Standard)
+		c := newScene(t, 30, uuidrep.JavaLegacy)
+		seed(t, c.db.Collection("d"), 30, uuidrep.JavaLegacy)
 		c.plan()
 		// The permissions of a directory would not keep the root user from writing.
 		path := c.file(name)

@@ -157,11 +157,11 @@ type scene struct {
 }
 
 // newScene fills the collection c with n documents, and makes and changes the plan.
-func newScene(t testing.TB, n int, from, to uuidrep.Representation, changes ...func(*plan.Plan)) *scene {
+func newScene(t testing.TB, n int, from uuidrep.Representation, changes ...func(*plan.Plan)) *scene {
 	t.Helper()
 	s, db := started(t)
 	c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}
-	c.want = seed(t, c.coll, n, from, to)
+	c.want = seed(t, c.coll, n, from)
 	c.plan(changes...)
 	return c
 }
@@ -265,11 +265,11 @@ var ways = map[string][]func(*plan.Plan){"in place": nil, "copy": {intoNew("c")}
 
 // work is a conversion of one of the kinds that go on in different ways when they were killed or lost.
 type work struct {
-	from, to uuidrep.Representation
-	changes  []func(*plan.Plan)
+	from    uuidrep.Representation
+	changes []func(*plan.Plan)
 }
 
 var works = map[string]work{
-	"to standard":           {uuidrep.JavaLegacy, uuidrep.Standard, nil},
-	"into a new collection": {uuidrep.CSharpLegacy, uuidrep.Standard, []func(*plan.Plan){intoNew("c")}},
+	"in place":              {uuidrep.JavaLegacy, nil},
+	"into a new collection": {uuidrep.CSharpLegacy, []func(*plan.Plan){intoNew("c")}},
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // asked is an action on a collection, or on a database as a resource.
@@ -179,7 +180,7 @@ func TestCutoverPrivileges(t *testing.T) {
 func copiedWith(t *testing.T, s *mongotest.Server, db *mongo.Database) (a *authorizer, w privilege.Work, dir string) {
 	t.Helper()
 	for _, name := range []string{"items", "orders"} {
-		seed(t, db.Collection(name), 40, 3, 4)
+		seed(t, db.Collection(name), 40, uuidrep.JavaLegacy)
 	}
 	a, dir = authorize(t, host(t, s)), filepath.Join(t.TempDir(), "d.d")
 	name := db.Name()

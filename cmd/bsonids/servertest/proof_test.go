@@ -19,7 +19,7 @@ import (
 // A conversion is not proven before it is finished, although each value in its undo log is correct. A byte that is changed
 // afterwards is found without any flag.
 func TestProofBeforeTheEnd(t *testing.T) {
-	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 40, uuidrep.JavaLegacy)
 	c.through(lostAfter(t, c.s, 2, writesTo("c"))).run(failure.ExitUnreachable, "apply --write --batch 10")
 	c.run(failure.ExitIncomplete, "verify").prints(t, "Not proven")
 	c.run(failure.ExitIncomplete, "verify --allow-changed").prints(t, "Not proven")
@@ -36,7 +36,7 @@ func TestProofBeforeTheEnd(t *testing.T) {
 func TestProofNamesItsBasis(t *testing.T) {
 	for _, w := range works {
 		s, db := started(t)
-		seed(t, db.Collection("c"), 40, w.from, w.to)
+		seed(t, db.Collection("c"), 40, w.from)
 		insert(t, db.Collection("c"), []any{bson.D{{Key: "_id", Value: "stray"}, {Key: "id", Value: bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}}}})
 		c := &scene{TB: t, s: s, at: s, db: db, coll: db.Collection("c")}
 		c.plan(append(w.changes, convertFields(w.from.String()))...)
@@ -108,7 +108,7 @@ func TestNoSurprise(t *testing.T) {
 
 // An apply that is refused leaves no file, and a directory in the place of a file is refused.
 func TestRefusedLeavesNothing(t *testing.T) {
-	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 12, uuidrep.JavaLegacy)
 	t.Chdir(t.TempDir())
 	for name, change := range map[string][]func(*plan.Plan){
 		"another order": {convertFields("javaLegacy"), func(p *plan.Plan) { p.Collections[0].Fields[0].Decision = plan.Convert("csharpLegacy") }},

@@ -70,7 +70,7 @@ func recorded(t *testing.T, db *mongo.Database) []record.Run {
 // The record holds who converted what, when, how far it came and what happened to it later. scan
 // does not treat it as user data.
 func TestRecord(t *testing.T) {
-	c := newScene(t, 20, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 20, uuidrep.JavaLegacy)
 	c.ok("apply --write")
 	runs := recorded(t, c.db)
 	if len(runs) != 1 {
@@ -78,7 +78,7 @@ func TestRecord(t *testing.T) {
 	}
 	r := runs[0]
 	host, _ := os.Hostname()
-	if r.ID != "c/1" || r.Kind != record.Convert || r.Pairs[0].From != "javaLegacy" || r.Pairs[0].To != "standard" || r.Outcome != record.Done || r.Ended == nil ||
+	if r.ID != "c/1" || r.Kind != record.Convert || r.Pairs[0].From != "javaLegacy" || r.Outcome != record.Done || r.Ended == nil ||
 		r.By.Host != host || r.By.PID != os.Getpid() || r.Ended.Before(r.Started) || time.Since(r.Started) > time.Hour || r.UndoSize == 0 ||
 		r.Directory != c.dir || r.UndoLog != c.file("c.undo") ||
 		r.Progress != (record.Progress{Documents: 20, Read: 20, Changed: 20, Values: 60}) || r.Undone != nil {
@@ -177,7 +177,7 @@ func TestInterruptedBeginning(t *testing.T) {
 
 // A copy of the directory that was made before the last run is refused, and is not changed.
 func TestOlderLedger(t *testing.T) {
-	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 30, uuidrep.JavaLegacy)
 	c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply)
 	older := c.in(copied(t, c.dir))
 	ledger := older.file("ledger")
@@ -214,7 +214,7 @@ func TestRecordForgets(t *testing.T) {
 			}
 		}
 		t.Run(name, func(t *testing.T) {
-			c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+			c := newScene(t, 30, uuidrep.JavaLegacy)
 			c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply+" --batch-timeout 1s")
 			docs := snapshot(t, c.db)
 			c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply+" --batch-timeout 1s")
@@ -230,7 +230,7 @@ func TestRecordForgets(t *testing.T) {
 
 // A copy is recorded again if the record was dropped, so that a cutover finds it.
 func TestRecordForgetsCopy(t *testing.T) {
-	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+	c := newScene(t, 30, uuidrep.JavaLegacy, intoNew("c"))
 	c.ok("apply --write")
 	drop(t, c.db.Collection(record.Name))
 	c.ok("apply --write", "verify")
@@ -243,7 +243,7 @@ func TestRecordForgetsCopy(t *testing.T) {
 
 // A conversion that was undone before the plan was applied again is nothing to a run that goes on without the record.
 func TestRecordForgetsUndone(t *testing.T) {
-	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 30, uuidrep.JavaLegacy)
 	c.ok("apply --write", "undo --write")
 	c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply+" --batch-timeout 1s")
 	drop(t, c.db.Collection(record.Name))
@@ -256,7 +256,7 @@ func TestRecordForgetsUndone(t *testing.T) {
 // If the directory of a migration is lost that was killed, another one converts what is left. The old directory, if it comes
 // back, restores what it has converted.
 func TestDirectoryLost(t *testing.T) {
-	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 30, uuidrep.JavaLegacy)
 	c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, apply+" --batch-timeout 1s")
 	dir := filepath.Join(t.TempDir(), "new.d")
 	command(t, c.s, "plan", dir, "--db", c.db.Name()).want(t, failure.ExitOK)
@@ -272,7 +272,7 @@ func TestDirectoryLost(t *testing.T) {
 // has converted it, and the latest one is not. So are one with which nothing was decided, and one from before the first batch, which do
 // not tell that the plan was applied: the record does.
 func TestDirectoryFromBefore(t *testing.T) {
-	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 30, uuidrep.JavaLegacy)
 	setDecision(t, c.file("plan.yaml"), "id", "leave")
 	command(t, lostAfter(t, c.s, 0, func(r request) bool { return r.name() == "find" }), c.args("apply")...)
 	if st, err := plan.ReadState(c.dir); !errors.Is(err, plan.ErrNoState) {

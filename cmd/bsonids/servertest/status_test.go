@@ -113,7 +113,7 @@ func statusCutovers(t *testing.T, s target, args ...string) string {
 // A command that fails says what it changed, and prints the commands to continue and to undo. A
 // command that is refused says that it changed nothing.
 func TestWayOn(t *testing.T) {
-	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 40, uuidrep.JavaLegacy)
 	dir := filepath.Join(t.TempDir(), "it's the plan")
 	again(t, c.file(plan.PlanFile), dir)
 	c = c.in(dir)
@@ -132,7 +132,7 @@ func TestWayOn(t *testing.T) {
 
 // A copy that stops says that its source was not changed, and the same command continues it.
 func TestWayOnOfCopy(t *testing.T) {
-	c := newScene(t, 20, uuidrep.JavaLegacy, uuidrep.Standard, intoNew("c"))
+	c := newScene(t, 20, uuidrep.JavaLegacy, intoNew("c"))
 	other := prepared(t, c.s, intoNew("c"))
 	line := "apply --write --batch 5 --batch-timeout 1s" // another run waits for the batch without an answer
 	c.through(lostAfter(t, c.s, 1, asks("insert", "c_standard"))).run(failure.ExitUnreachable, line).

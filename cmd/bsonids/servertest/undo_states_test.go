@@ -110,7 +110,7 @@ func TestUndoStates(t *testing.T) {
 			m := &migrating{cut: startCut(t, 0)}
 			m.names = []string{"a"}
 			insert(t, m.db.Collection("a"), cutDocs(20))
-			seed(t, m.db.Collection("b"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
+			seed(t, m.db.Collection("b"), 20, uuidrep.JavaLegacy)
 			before := m.contents()
 			m.dir = prepared(t, m.s.(*mongotest.Server))
 			for _, reach := range tt.reach {

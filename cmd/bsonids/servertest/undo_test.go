@@ -62,8 +62,8 @@ func logText(t testing.TB, path string) string {
 // An undo log that lacks what was written to it, or that of another step in its place, proves nothing, with one exit code however it was
 // damaged, and restores nothing, also of the other collections. A plan is not done without it either. The log is named.
 func TestSpoiltLog(t *testing.T) {
-	c := newScene(t, 12, uuidrep.JavaLegacy, uuidrep.Standard)
-	seed(t, c.db.Collection("d"), 12, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 12, uuidrep.JavaLegacy)
+	seed(t, c.db.Collection("d"), 12, uuidrep.JavaLegacy)
 	c.plan(convertFields("javaLegacy"), accepted)
 	c.ok("apply --write", "verify")
 	after := map[string]map[string]bson.Raw{"c": all(t, c.coll), "d": all(t, c.db.Collection("d"))}
@@ -103,7 +103,7 @@ func TestSpoiltLog(t *testing.T) {
 // A proof by an undo log that lost its last lines fails, also after the values without a line were overwritten, and if
 // the record, or also the ledger, that tell its size are gone.
 func TestProofWithoutLines(t *testing.T) {
-	c := newScene(t, 40, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 40, uuidrep.JavaLegacy)
 	ledger, undo := c.file("ledger"), c.file("c.undo")
 	c.ok("apply --write", "verify --allow-changed")
 	b := []byte(text(t, undo))
@@ -122,7 +122,7 @@ func TestProofWithoutLines(t *testing.T) {
 // A document of which a service changed one value has its other values restored. What is not restored
 // is listed, and the undo can be ended without it. The proof finds the change, too. A dry run counts the fields that are decided.
 func TestUndoByValue(t *testing.T) {
-	c := newScene(t, 60, uuidrep.JavaLegacy, uuidrep.Standard, convertFields("javaLegacy", "items.sku"))
+	c := newScene(t, 60, uuidrep.JavaLegacy, convertFields("javaLegacy", "items.sku"))
 	c.run(failure.ExitOK, "apply --output json").prints(t, `"values": 60`)
 	c.unchanged()
 	changePlan(t, c.dir, convertFields("javaLegacy"))
@@ -160,7 +160,7 @@ func TestUndoByValue(t *testing.T) {
 
 // The log of a conversion that was undone restores nothing of a later one, which has a log of its own.
 func TestUndoOfAnEarlierConversion(t *testing.T) {
-	c := newScene(t, 30, uuidrep.JavaLegacy, uuidrep.Standard)
+	c := newScene(t, 30, uuidrep.JavaLegacy)
 	second := c.in(prepared(t, c.s))
 	c.ok("apply --write", "undo --write", "undo --write") // nothing is left to do
 	second.ok("apply --write")
@@ -205,14 +205,14 @@ func twoPasses(t *testing.T) *scene {
 func TestUndoOfASecondPlan(t *testing.T) {
 	s, db := started(t)
 	coll := db.Collection("z")
-	seed(t, coll, 20, uuidrep.JavaLegacy, uuidrep.Standard)
+	seed(t, coll, 20, uuidrep.JavaLegacy)
 	command(t, s, applying(filepath.Dir(planned(t, s)))...).want(t, failure.ExitOK)
 	// A service writes old values again, and another collection is new.
 	for i := range 12 {
 		insert(t, coll, []any{bson.D{{Key: "_id", Value: int32(1000 + i)}, {Key: "id", Value: in(v4(i), uuidrep.JavaLegacy)}}})
 	}
 	now := all(t, coll)
-	seed(t, db.Collection("b"), 20, uuidrep.JavaLegacy, uuidrep.Standard)
+	seed(t, db.Collection("b"), 20, uuidrep.JavaLegacy)
 	before := all(t, db.Collection("b"))
 	second := filepath.Dir(planned(t, s))
 	p := lostAfter(t, s, 1, writesTo("b", "z")) // the second plan does not come to z

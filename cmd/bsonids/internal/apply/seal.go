@@ -183,7 +183,7 @@ func (st *step) again(decisions []decide.Decision) error {
 			}
 			d.Fields[i] = s.Decisions[j].Fields[k]
 			if trusts(pair.Trust, plain) && !trusts(was.Trust, plain) {
-				of, err := rule.Compile([]kinds.Pair{{From: pair.From, To: pair.To, Fields: []string{plain}}})
+				of, err := rule.Compile([]kinds.Pair{{From: pair.From, Fields: []string{plain}}})
 				if err != nil {
 					return err
 				}

@@ -15,7 +15,7 @@ var marshal = kindstest.Marshal
 
 // header returns the header of an undo log of the conversion.
 func header() Header {
-	return Header{ID: "0123456789abcdef", Database: "d", Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}}
+	return Header{ID: "0123456789abcdef", Database: "d", Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy"}}}}
 }
 
 func plans(t testing.TB, c rule.Conversion, ids ...any) []Planned {
@@ -67,7 +67,7 @@ func closed(t testing.TB, c io.Closer) {
 	}
 }
 
-func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
+func conversion(t testing.TB, from string, fields ...string) rule.Conversion {
 	t.Helper()
-	return kindstest.Conversion(t, rule.NewConversion, from, to, fields...)
+	return kindstest.Conversion(t, rule.NewConversion, from, fields...)
 }

@@ -86,7 +86,7 @@ func TestTracker(t *testing.T) {
 // A test cannot send SIGKILL at every instruction, but it can set up the result: an undo log with
 // at least the changes that the server received.
 func TestReconsider(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	doc := func(v any) bson.Raw {
 		return marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: v}})
 	}
@@ -122,7 +122,7 @@ func TestReconsider(t *testing.T) {
 // A document with too many values for one update is skipped and reported. The other documents are
 // converted.
 func TestTooManyValues(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	small, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: "small"}, {Key: "a", Value: kindstest.Value("javaLegacy")}}))
 	if err != nil {
 		t.Fatal(err)

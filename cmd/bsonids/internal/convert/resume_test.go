@@ -89,7 +89,7 @@ func (r *running) only() bson.Raw {
 // Another program changes a document after it is read and before it is updated. The change is never
 // overwritten.
 func TestOvertaken(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	old, converted := kindstest.Value("javaLegacy"), kindstest.Value("standard")
 	fresh := bson.Binary{Subtype: 3, Data: append(bytes.Repeat([]byte{7}, 15), 8)}
 	id := bson.E{Key: "_id", Value: 1}
@@ -151,7 +151,7 @@ func TestOvertakenOutOfReach(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := bson.D{{Key: "_id", Value: 1}}
-			r := newRunning(t, conversion(t, "javaLegacy", "standard"), append(id, tt.before...))
+			r := newRunning(t, conversion(t, "javaLegacy"), append(id, tt.before...))
 			res := r.between(func() { r.s.Put(r.coll, marshal(t, append(id, tt.after...))) })
 			if res.Skipped != 1 {
 				t.Errorf("%d skips: %v", res.Skipped, res.SkippedFor)
@@ -171,7 +171,7 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 	for _, kind := range []string{"javaLegacy", "text"} {
 		for _, writes := range []string{"b", "a"} {
 			t.Run(kind+"/"+writes, func(t *testing.T) {
-				c := conversion(t, kind, "standard", "a", "b", "z")
+				c := conversion(t, kind, "a", "b", "z")
 				var a, z, other any = kindstest.Value("javaLegacy"), kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
 				if kind == "text" {
 					a, z, other = "{00112233-4455-4677-8899-AABBCCDDEEFF}", "urn:uuid:10112233-4455-4677-8899-aabbccddeeff", "20112233445546778899AABBCCDDEEFF"
@@ -230,7 +230,7 @@ func TestPassedEntries(t *testing.T) {
 	for i, kind := range []string{"standard", "javaLegacy", "javaLegacy"} {
 		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: kindstest.Value(kind)}})
 	}
-	r := newRunning(t, conversion(t, "javaLegacy", "standard"), docs...)
+	r := newRunning(t, conversion(t, "javaLegacy"), docs...)
 	r.with(func(s *State, u *UndoLog) {
 		s.UndoOffset, s.UndoSize = u.Size(), u.Size()
 		s.Position = &Position{Type: byte(bson.TypeInt32), Value: []byte{0, 0, 0, 0}}
@@ -253,7 +253,7 @@ func TestPassedEntries(t *testing.T) {
 
 // If a unique index refuses the converted value, the document is left as it is, and reported.
 func TestRefused(t *testing.T) {
-	r := newRunning(t, conversion(t, "javaLegacy", "standard"), bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: kindstest.Value("javaLegacy")}})
+	r := newRunning(t, conversion(t, "javaLegacy"), bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: kindstest.Value("javaLegacy")}})
 	before := r.only()
 	r.s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
 		if name == "update" {

@@ -16,7 +16,7 @@ func TestListedAtOddPaths(t *testing.T) {
 	value := func() bson.Binary { return kindstest.Stored([16]byte(kindstest.Octets(r)), "javaLegacy") }
 	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "x.y", Value: value()}, {Key: "x", Value: bson.D{{Key: "y", Value: value()}}},
 		{Key: "t", Value: value()}, {Key: "t", Value: value()}, {Key: "", Value: value()}})
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	p, err := c.Plan(doc)
 	if err != nil || len(p.Changes) != 1 || len(p.Skipped) != 4 {
 		t.Fatalf("%+v, %v", p, err)
@@ -52,7 +52,7 @@ func TestListFilter(t *testing.T) {
 // A document that another program changed is planned again for what is listed alone: what it put in the place of a listed value
 // is left, and what was not listed is neither converted nor listed.
 func TestOnlyListed(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	old, other := kindstest.Value("javaLegacy"), bson.Binary{Subtype: 3, Data: make([]byte, 16)}
 	plan := func(doc bson.D) Planned {
 		p, err := c.Plan(marshal(t, append(bson.D{{Key: "_id", Value: 1}}, doc...)))

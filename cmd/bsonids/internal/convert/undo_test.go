@@ -34,7 +34,7 @@ func converted(t *testing.T, n int) *undoing {
 	t.Helper()
 	u := &undoing{T: t, s: memory.Start(t)}
 	u.coll = u.s.Client.Database("d").Collection("c")
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	value := func() bson.Binary { return kindstest.Stored([16]byte(kindstest.Octets(r)), "javaLegacy") }
 	path := filepath.Join(t.TempDir(), "undo")

@@ -13,7 +13,7 @@ import (
 // writtenLog writes a log of three entries and returns its bytes.
 func writtenLog(t *testing.T, path string) []byte {
 	t.Helper()
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	l := newLog(t, path)
 	for i := range 3 {
 		if err := l.Append(plans(t, c, int32(i)), func(Planned) bool { return i == 2 }); err != nil {

@@ -111,7 +111,7 @@ func TestNewUndoLog(t *testing.T) {
 func TestUndoLogAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
 	whole := writtenLog(t, path)
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	size := int64(len(whole))
 	if _, err := OpenUndoLog(path, header(), size+1); err == nil {
 		t.Error("a log that is too short is opened")
@@ -206,7 +206,7 @@ func TestUnreadableUndoLog(t *testing.T) {
 // A path is written as it is, and a file that is neither a log nor a ledger is an error.
 func TestTextOfOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: "<&>"}, {Key: "a<&>", Value: bson.Binary{Subtype: 3, Data: make([]byte, 16)}}}))
 	if err != nil {
 		t.Fatal(err)

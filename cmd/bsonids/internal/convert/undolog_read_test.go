@@ -23,7 +23,7 @@ var errUndoTest = errors.New("failing")
 // logOf writes an undo log with an entry for each of the ids, and the records.
 func logOf(t *testing.T, path string, ids []any, records ...[]byte) {
 	t.Helper()
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	l, err := OpenUndoLog(path, header(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestBatchesOfLargeEntries(t *testing.T) {
 
 // The way back of an entry has its changes in the document that they made.
 func TestWayBackOfAnEntry(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	doc := marshal(t, bson.D{{Key: "_id", Value: "a"}, {Key: "a", Value: kindstest.Value(c[0].From.Name)}})
 	p, err := c.Plan(doc)
 	if err != nil {
@@ -160,7 +160,7 @@ func TestWayBackOfAnEntry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	converted := marshal(t, bson.D{{Key: "_id", Value: "a"}, {Key: "a", Value: bson.Binary{Subtype: c[0].To.Subtype, Data: p.Changes[0].New.Octets[:]}}})
+	converted := marshal(t, bson.D{{Key: "_id", Value: "a"}, {Key: "a", Value: bson.Binary{Subtype: 4, Data: p.Changes[0].New.Octets[:]}}})
 	for name, tt := range map[string]struct {
 		doc           bson.Raw
 		changes, lost int
@@ -237,7 +237,7 @@ func TestErrorsNameTheUndoLog(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "undo")
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	l := newLog(t, path)
 	size := l.Size()
 	closed(t, l)

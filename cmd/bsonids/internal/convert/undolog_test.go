@@ -22,7 +22,7 @@ import (
 
 func TestUndoLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	l := newLog(t, path)
 	if u, err := ReadUndoLog(path); err != nil {
 		t.Errorf("not to be read while it is written: %v", err)
@@ -80,7 +80,7 @@ func TestUndoLog(t *testing.T) {
 // Lines with "again" void the earlier lines about their document, and no others.
 func TestVoid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	l := newLog(t, path)
 	p := plans(t, c, "a", "b", "c")
 	for _, step := range []struct {
@@ -125,7 +125,7 @@ func TestLineCutOff(t *testing.T) {
 }
 
 func FuzzParseEntry(f *testing.F) {
-	c := conversion(f, "javaLegacy", "standard")
+	c := conversion(f, "javaLegacy")
 	for i, p := range plans(f, c, "a", 1, bson.ObjectID{1}) {
 		f.Add(appendEntry(nil, p, i == 0))
 	}
@@ -158,7 +158,7 @@ func pointerID(t testing.TB, c rule.Conversion) Planned {
 
 // An _id that cannot be written as extended JSON is written as its type and its bytes.
 func TestEntryOfPointer(t *testing.T) {
-	p := pointerID(t, conversion(t, "javaLegacy", "standard"))
+	p := pointerID(t, conversion(t, "javaLegacy"))
 	e, err := ParseEntry(appendEntry(nil, p, false))
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestUndoLogAsText(t *testing.T) {
 
 // BenchmarkReadUndoLog reads entries of one document with three values each.
 func BenchmarkReadUndoLog(b *testing.B) {
-	c := conversion(b, "javaLegacy", "standard")
+	c := conversion(b, "javaLegacy")
 	v := kindstest.Value("javaLegacy")
 	path := filepath.Join(b.TempDir(), "undo")
 	l, err := OpenUndoLog(path, header(), 0)

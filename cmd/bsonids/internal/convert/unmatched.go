@@ -36,7 +36,7 @@ func Unmatched(ctx context.Context, coll *mongo.Collection, c rule.Conversion) (
 		// The conversion skips and reports a corrupt document.
 		_ = c.Walk(cur.Current, func(path *walk.Path, l walk.Leaf) error {
 			for i, p := range c {
-				if p.From.Has(l) || p.To.Has(l) || l.Type == bson.TypeNull && p.From.Form == kinds.Struct { // null is what a struct may become
+				if p.From.Has(l) || c.IsNew(path, l) || l.Type == bson.TypeNull && p.From.Form == kinds.Struct { // null is what a struct may become
 					left[i] = slices.DeleteFunc(left[i], func(f walk.Pattern) bool { return f.Match(path) })
 				}
 			}

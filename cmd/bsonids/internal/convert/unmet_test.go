@@ -9,7 +9,7 @@ import (
 // A value that an entry does not find is not missed if a later entry is about its path.
 func TestStillUnmet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "undo")
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	l := newLog(t, path)
 	if err := l.Append(plans(t, c, "a", "b", "a", "c"), func(Planned) bool { return false }); err != nil {
 		t.Fatal(err)

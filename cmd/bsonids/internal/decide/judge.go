@@ -160,16 +160,6 @@ func (j *Judge) Value(field []byte, v [16]byte) (reason string) {
 	return reason
 }
 
-// Leaves reports whether a decision was made to convert no value of the field.
-func (j *Judge) Leaves(field []byte) bool {
-	if j == nil || j.all {
-		return false
-	}
-	var name [128]byte
-	r, ok := j.fields[string(appendPlain(name[:0], field))]
-	return ok && r.field.Basis == None
-}
-
 func (j *Judge) decided(plain []byte, v [16]byte) string {
 	r, ok := j.fields[string(plain)]
 	if !ok {

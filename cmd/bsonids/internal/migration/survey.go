@@ -10,7 +10,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
@@ -29,10 +28,8 @@ func Matching(ctx context.Context, coll *mongo.Collection, conv rule.Conversion)
 func ValuesFor(conv rule.Conversion) string {
 	what := "a binary value of 16 bytes"
 	for _, p := range conv {
-		for _, k := range []kinds.Kind{p.From, p.To} {
-			if !k.IsBinary() && !strings.Contains(what, k.Name) {
-				what += " or " + k.Name
-			}
+		if k := p.From; !k.IsBinary() && !strings.Contains(what, k.Name) {
+			what += " or " + k.Name
 		}
 	}
 	return what

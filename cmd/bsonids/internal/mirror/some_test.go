@@ -57,7 +57,7 @@ func TestSomeLargeDocuments(t *testing.T) {
 func TestAllOfMixedIDs(t *testing.T) {
 	s := memory.Start(t)
 	db := s.Client.Database("d")
-	c, err := rule.NewConversion(kindstest.Kind(t, "javaLegacy"), kindstest.Kind(t, "standard"), nil)
+	c, err := rule.NewConversion(kindstest.Kind(t, "javaLegacy"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

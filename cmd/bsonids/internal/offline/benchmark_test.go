@@ -61,7 +61,7 @@ func BenchmarkVerify(b *testing.B) {
 func measure(b *testing.B, pass func(*testing.B, string, Job)) {
 	few := filepath.Join(b.TempDir(), "shop", "orders.bson")
 	generate(b, few, 10_000)
-	collections := job(b, few, conversion(b, "javaLegacy", "standard"), nil).Collections
+	collections := job(b, few, conversion(b, "javaLegacy"), nil).Collections
 	for _, n := range []int{10_000, *many} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "shop", "orders.bson")

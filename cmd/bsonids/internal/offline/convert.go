@@ -90,7 +90,7 @@ func newRun(j *Job) *run {
 			db, _, _ := strings.Cut(name, ".")
 			r.within.Databases = append(r.within.Databases, db)
 			if !slices.ContainsFunc(r.all, func(o rule.Pair) bool { return o.From.Stored() == c.From.Stored() }) {
-				r.all = append(r.all, rule.Pair{From: c.From, To: c.To})
+				r.all = append(r.all, rule.Pair{From: c.From})
 			}
 		}
 	}

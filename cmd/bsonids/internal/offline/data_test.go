@@ -149,7 +149,7 @@ func convertAll(t *testing.T, c rule.Conversion, before, after []dumptest.Collec
 		out, j := output(t, path), job(t, path, c, trusted, only...)
 		res, listed, err := j.run(t.Context(), t, out)
 		if err != nil || !check(res, listed) || !maps.Equal(dumptest.Tree(t, out), dumptest.Tree(t, want[form])) {
-			t.Fatalf("%s, %s to %s: %v, %+v\n%s", form, c[0].From.Name, c[0].To.Name, err, res, listed)
+			t.Fatalf("%s, from %s: %v, %+v\n%s", form, c[0].From.Name, err, res, listed)
 		}
 		j.Input = open(t, path)
 		made, err := dump.Open(out, nil, j.Input.Only)
@@ -157,14 +157,14 @@ func convertAll(t *testing.T, c rule.Conversion, before, after []dumptest.Collec
 			t.Fatal(err)
 		}
 		if v, err := Verify(t.Context(), j, made); err != nil || !v.Holds() || v.Equal != res.Documents || v.Left != res.Left || v.Constants != res.Constants {
-			t.Errorf("%s, %s to %s: %v, %+v", form, c[0].From.Name, c[0].To.Name, err, v)
+			t.Errorf("%s, from %s: %v, %+v", form, c[0].From.Name, err, v)
 		}
 	}
 }
 
 func concat[T any](lists ...[]T) []T { return slices.Concat(lists...) }
 
-func conversion(t testing.TB, from, to string, fields ...string) rule.Conversion {
+func conversion(t testing.TB, from string, fields ...string) rule.Conversion {
 	t.Helper()
-	return kindstest.Conversion(t, rule.NewConversion, from, to, fields...)
+	return kindstest.Conversion(t, rule.NewConversion, from, fields...)
 }

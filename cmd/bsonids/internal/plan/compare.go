@@ -67,8 +67,8 @@ func (c *comparison) made(name string) bool {
 func (c *comparison) is(entry Entry, f Field) bool {
 	return slices.ContainsFunc(c.decided, func(st Step) bool {
 		return st.Entry() == entry && slices.ContainsFunc(st.Pairs, func(p kinds.Pair) bool {
-			from, to := p.Subtypes()
-			return slices.Contains(p.Fields, f.Plain()) && (f.Stored == kinds.StoredAs(from) || f.Stored == kinds.StoredAs(to))
+			k, err := kinds.Parse(p.From)
+			return err == nil && slices.Contains(p.Fields, f.Plain()) && (f.Stored == k.Stored() || f.Stored == kinds.Subtype4)
 		})
 	})
 }

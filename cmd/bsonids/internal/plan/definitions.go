@@ -67,7 +67,7 @@ func (p *Plan) Rewrite(all constants.Definitions) (out []report.Definition) {
 func converted(c constants.Constant, pairs []kinds.Pair) (fresh []bson.RawValue) {
 	old := rule.ValueOf(c.Value.Type, c.Value.Value)
 	for _, pair := range pairs {
-		conv, err := rule.Compile([]kinds.Pair{{From: pair.From, To: pair.To, Fields: []string{"any"}}})
+		conv, err := rule.Compile([]kinds.Pair{{From: pair.From, Fields: []string{"any"}}})
 		if err != nil {
 			continue
 		}
@@ -108,7 +108,7 @@ func (p *Plan) readings(c constants.Constant) (pairs []kinds.Pair) {
 	pairs = nil
 	for _, k := range c.Stored.Kinds() {
 		if k.Name != kinds.Standard {
-			pairs = append(pairs, kinds.Pair{From: k.Name, To: kinds.Standard})
+			pairs = append(pairs, kinds.Pair{From: k.Name})
 		}
 	}
 	return pairs

@@ -82,8 +82,8 @@ func (p *Plan) end(r Reference, i int) end {
 						of.Decision = o.Decision
 					}
 				}
-				if pair, ok := of.Decision.pair(); ok {
-					of.becomes = pair.To
+				if _, ok := of.Decision.pair(); ok {
+					of.becomes = kinds.Standard
 				}
 				e.forms = append(e.forms, of)
 			}

@@ -26,9 +26,9 @@ func TestFormSteps(t *testing.T) {
 	var got []string
 	steps := again.Steps()
 	for _, p := range steps[0].Pairs {
-		got = append(got, fmt.Sprint(p.From, " ", p.To, " ", p.Fields))
+		got = append(got, fmt.Sprint(p.From, " ", p.Fields))
 	}
-	want := []string{"goStruct standard [e]", "javaLegacy standard [a]", "text standard [d]"}
+	want := []string{"goStruct [e]", "javaLegacy [a]", "text [d]"}
 	if !reflect.DeepEqual(got, want) || len(steps) != 1 {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -108,7 +108,7 @@ func (p *Plan) Steps() []Step { return slices.Concat(p.Groups()...) }
 // pair returns what the decision does with the values of a field. ok is false if they are not converted.
 func (d Decision) pair() (pair kinds.Pair, ok bool) {
 	from, ok := d.From()
-	return kinds.Pair{From: from, To: kinds.Standard}, ok
+	return kinds.Pair{From: from}, ok
 }
 
 // steps returns the step of an entry, which has a pair for each decision to convert, or none if nothing is

@@ -119,7 +119,7 @@ func TestCheck(t *testing.T) {
 		t.Error(got)
 	}
 	p.Collections[0].Fields = append(p.Collections[0].Fields, Field{Path: "g[]", Stored: kinds.Subtype0, Decision: Convert("generic"), Evidence: []Evidence{{Order: "generic", By: decide.Evidence}}})
-	want := Step{Task: kinds.Task{Collection: "a", Pairs: []kinds.Pair{{From: "generic", To: "standard", Fields: []string{"g"}}, {From: "javaLegacy", To: "standard", Fields: []string{"x"}, Trust: []string{"x"}}}}}
+	want := Step{Task: kinds.Task{Collection: "a", Pairs: []kinds.Pair{{From: "generic", Fields: []string{"g"}}, {From: "javaLegacy", Fields: []string{"x"}, Trust: []string{"x"}}}}}
 	if s := p.Steps(); len(s) != 2 || !reflect.DeepEqual(s[0], want) {
 		t.Errorf("got %+v", s)
 	}

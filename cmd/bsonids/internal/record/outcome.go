@@ -58,22 +58,16 @@ func Since(ctx context.Context, db *mongo.Database, want Run) (since *Run, err e
 	return since, nil
 }
 
-// Beside returns the undo logs of other conversions of the collection that want describes, to the same
-// representation, that were not undone. own are the ids of the undo logs that are not those of others.
+// Beside returns the undo logs of other conversions of the collection that want describes that were not undone. own are the ids of the undo logs that are not those of others.
 func Beside(ctx context.Context, db *mongo.Database, want Run, own []string) (logs []string, err error) {
 	runs, err := read(ctx, collection(db), want.Collection)
 	for _, r := range runs {
 		other := r.Into == "" && r.UndoLog != "" && !slices.Contains(own, r.UndoID) && sameCollection(r, &want)
-		if r.Stands() && other && slices.ContainsFunc(r.Pairs, want.writes) && !slices.Contains(logs, r.UndoLog) {
+		if r.Stands() && other && !slices.Contains(logs, r.UndoLog) {
 			logs = append(logs, r.UndoLog)
 		}
 	}
 	return logs, err
-}
-
-// writes reports whether a pair of the run converts to the kind to which p converts.
-func (r *Run) writes(p kinds.Pair) bool {
-	return slices.ContainsFunc(r.Pairs, func(o kinds.Pair) bool { return o.To == p.To })
 }
 
 // MarkUndone records in the documents of the conversion that this run, an undo, has restored the

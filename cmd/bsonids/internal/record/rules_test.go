@@ -15,7 +15,7 @@ var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // run returns an unfinished conversion of the collection c that has written.
 func run(epoch int64, conversion string, change ...func(*Run)) *Run {
-	r := &Run{ID: id("c", epoch), Kind: Convert, Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, Epoch: epoch, Conversion: conversion,
+	r := &Run{ID: id("c", epoch), Kind: Convert, Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy"}}}, Epoch: epoch, Conversion: conversion,
 		Started: begun, Updated: begun, BatchTimeout: time.Minute, UndoID: "log " + conversion, UndoSize: 100 * epoch}
 	for _, f := range change {
 		f(r)

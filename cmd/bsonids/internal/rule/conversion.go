@@ -16,36 +16,36 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
-// Conversion describes which values of a collection are converted, and to what: by the first of its pairs
-// that applies to a value. It is safe for concurrent use.
+// Conversion describes which values of a collection are converted to the standard representation: by the
+// first of its pairs that applies to a value. It is safe for concurrent use.
 type Conversion []Pair
 
-// Pair is a kind of values, and the kind that they are converted to.
+// Pair is a kind of values that are converted.
 type Pair struct {
-	From, To kinds.Kind
-	Fields   []walk.Pattern // all fields if empty
-	Judge    *decide.Judge  // decides for each value; nil converts all values
+	From   kinds.Kind
+	Fields []walk.Pattern // all fields if empty
+	Judge  *decide.Judge  // decides for each value; nil converts all values
 }
 
-// The errors of NewConversion.
-var (
-	ErrSameKind  = errors.New("the two representations are the same")
-	ErrToGeneric = errors.New("cannot convert to subtype 0, because it does not mark a value as a UUID")
-	ErrToStruct  = errors.New("cannot convert to documents of Go structs; bsonids undo restores them")
-)
+// standard is what all values become.
+var standard = func() kinds.Kind {
+	k, err := kinds.Parse(kinds.Standard)
+	if err != nil {
+		panic(err)
+	}
+	return k
+}()
+
+// ErrStandard is the error of a conversion of values that are standard already.
+var ErrStandard = errors.New("the values are standard already")
 
 // NewConversion returns the conversion of the values in fields, or of all values if fields is
-// empty. The error is [ErrSameKind], [ErrToGeneric] or [ErrToStruct].
-func NewConversion(from, to kinds.Kind, fields []walk.Pattern) (Conversion, error) {
-	switch {
-	case to.Name == kinds.Generic:
-		return nil, ErrToGeneric
-	case to.Name == kinds.GoStruct:
-		return nil, ErrToStruct
-	case from.Name == to.Name:
-		return nil, ErrSameKind
+// empty. The error is [ErrStandard].
+func NewConversion(from kinds.Kind, fields []walk.Pattern) (Conversion, error) {
+	if from == standard {
+		return nil, ErrStandard
 	}
-	return Conversion{{From: from, To: to, Fields: fields}}, nil
+	return Conversion{{From: from, Fields: fields}}, nil
 }
 
 // Compile returns the conversion that has the pairs. The error names what is wrong with one of them.
@@ -65,10 +65,6 @@ func compile(p kinds.Pair) (Conversion, error) {
 	if err != nil {
 		return nil, err
 	}
-	to, err := kinds.Parse(p.To)
-	if err != nil {
-		return nil, err
-	}
 	var fields []walk.Pattern
 	for _, field := range p.Fields {
 		f, err := walk.ParsePattern(field)
@@ -80,7 +76,7 @@ func compile(p kinds.Pair) (Conversion, error) {
 	if from.NeedsField() && len(fields) == 0 {
 		return nil, fmt.Errorf("from %s, the fields must be named, because a value that looks like a UUID may be something else in another field", from.Name)
 	}
-	c, err := NewConversion(from, to, fields)
+	c, err := NewConversion(from, fields)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", p, err)
 	}
@@ -90,7 +86,7 @@ func compile(p kinds.Pair) (Conversion, error) {
 // Pairs names the pairs.
 func (c Conversion) Pairs() (pairs []kinds.Pair) {
 	for _, p := range c {
-		named := kinds.Pair{From: p.From.Name, To: p.To.Name}
+		named := kinds.Pair{From: p.From.Name}
 		for _, f := range p.Fields {
 			named.Fields = append(named.Fields, f.String())
 		}
@@ -108,15 +104,6 @@ func (c Conversion) Decide(decisions []decide.Decision) error {
 		c[i].Judge = decisions[i].Judge(c[i].From.Order)
 	}
 	return nil
-}
-
-// SameSubtype reports whether the old and the new values have the same subtype. If so, nothing in a
-// document distinguishes a converted value from an unconverted one.
-func (p *Pair) SameSubtype() bool { return p.From.Subtype == p.To.Subtype }
-
-// SameSubtype reports whether one of the pairs has old and new values of the same subtype.
-func (c Conversion) SameSubtype() bool {
-	return slices.ContainsFunc(c, func(p Pair) bool { return p.SameSubtype() })
 }
 
 // selects reports whether the pair applies to the field at the path.
@@ -160,12 +147,4 @@ func (c Conversion) Projection() bson.D {
 		d = append(d, bson.E{Key: top, Value: 1})
 	}
 	return d
-}
-
-// back returns the conversion from the new values to the old ones, without judges.
-func (c Conversion) back() (back Conversion) {
-	for _, p := range c {
-		back = append(back, Pair{From: p.To, To: p.From, Fields: p.Fields})
-	}
-	return back
 }

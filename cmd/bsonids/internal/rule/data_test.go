@@ -8,7 +8,7 @@ import (
 
 var marshal = kindstest.Marshal
 
-func conversion(t testing.TB, from, to string, fields ...string) Conversion {
+func conversion(t testing.TB, from string, fields ...string) Conversion {
 	t.Helper()
-	return kindstest.Conversion(t, NewConversion, from, to, fields...)
+	return kindstest.Conversion(t, NewConversion, from, fields...)
 }

@@ -15,9 +15,9 @@ import (
 // A conversion names the pairs of which it was compiled.
 func TestCompile(t *testing.T) {
 	pairs := []kinds.Pair{
-		{From: "csharpLegacy", To: "standard", Fields: []string{"a", "items.*"}},
-		{From: "text", To: "standard", Fields: []string{"b"}},
-		{From: "javaLegacy", To: "standard"},
+		{From: "csharpLegacy", Fields: []string{"a", "items.*"}},
+		{From: "text", Fields: []string{"b"}},
+		{From: "javaLegacy"},
 	}
 	c, err := Compile(pairs)
 	if err != nil || !reflect.DeepEqual(c.Pairs(), pairs) {
@@ -28,14 +28,11 @@ func TestCompile(t *testing.T) {
 		err  error
 		text string
 	}{
-		"unknown from":      {pair: kinds.Pair{From: "cobol", To: "standard"}, text: "cobol"},
-		"unknown to":        {pair: kinds.Pair{From: "javaLegacy", To: "cobol"}, text: "cobol"},
-		"invalid field":     {pair: kinds.Pair{From: "javaLegacy", To: "standard", Fields: []string{"a..b"}}, text: "a..b"},
-		"text everywhere":   {pair: kinds.Pair{From: "text", To: "standard"}, text: "from text, the fields must be named"},
-		"the same kind":     {pair: kinds.Pair{From: "javaLegacy", To: "javaLegacy"}, err: ErrSameKind, text: "from javaLegacy to javaLegacy"},
-		"to subtype 0":      {pair: kinds.Pair{From: "javaLegacy", To: "generic"}, err: ErrToGeneric, text: "from javaLegacy to generic"},
-		"to Go's struct":    {pair: kinds.Pair{From: "javaLegacy", To: "goStruct"}, err: ErrToStruct},
-		"the second of two": {pair: kinds.Pair{From: "cobol", To: "standard"}, text: "cobol"},
+		"unknown from":      {pair: kinds.Pair{From: "cobol"}, text: "cobol"},
+		"invalid field":     {pair: kinds.Pair{From: "javaLegacy", Fields: []string{"a..b"}}, text: "a..b"},
+		"text everywhere":   {pair: kinds.Pair{From: "text"}, text: "from text, the fields must be named"},
+		"standard":          {pair: kinds.Pair{From: "standard"}, err: ErrStandard, text: "the values are standard already"},
+		"the second of two": {pair: kinds.Pair{From: "cobol"}, text: "cobol"},
 	} {
 		c, err := Compile([]kinds.Pair{pairs[0], tt.pair})
 		if err == nil || c != nil || tt.err != nil && !errors.Is(err, tt.err) || !strings.Contains(err.Error(), tt.text) {
@@ -46,7 +43,7 @@ func TestCompile(t *testing.T) {
 
 // There is a decision for each pair.
 func TestDecideEach(t *testing.T) {
-	c, err := Compile([]kinds.Pair{{From: "csharpLegacy", To: "standard"}, {From: "javaLegacy", To: "standard", Fields: []string{"a"}}})
+	c, err := Compile([]kinds.Pair{{From: "csharpLegacy"}, {From: "javaLegacy", Fields: []string{"a"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +56,7 @@ func TestDecideEach(t *testing.T) {
 
 // A pair is about the values of its kind in its fields, with positions, and knows the UUIDs of its kind in any field.
 func TestIsAbout(t *testing.T) {
-	c, err := Compile([]kinds.Pair{{From: "csharpLegacy", To: "standard", Fields: []string{"a[].b"}}, {From: "generic", To: "standard", Fields: []string{"a[].b", "c"}}})
+	c, err := Compile([]kinds.Pair{{From: "csharpLegacy", Fields: []string{"a[].b"}}, {From: "generic", Fields: []string{"a[].b", "c"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,25 +85,6 @@ func TestIsAbout(t *testing.T) {
 	}
 }
 
-// Two values have the same subtype if both are binary values, and of one subtype.
-func TestChangeSameSubtype(t *testing.T) {
-	text := ValueOf(bson.TypeString, []byte("\x02\x00\x00\x00x\x00"))
-	for _, tt := range []struct {
-		from, to Value
-		same     bool
-	}{
-		{Value{Subtype: 3}, Value{Subtype: 3}, true},
-		{Value{Subtype: 3}, Value{Subtype: 4}, false},
-		{Value{}, text, false},
-		{text, Value{}, false},
-		{text, text, false},
-	} {
-		if same := (Change{Old: tt.from, New: tt.to}).SameSubtype(); same != tt.same {
-			t.Errorf("%v and %v: %v", tt.from, tt.to, same)
-		}
-	}
-}
-
 // A path that leads through a value has nothing, and the filter of a step is a part of that of an update.
 func TestFilterOfModel(t *testing.T) {
 	octets := [16]byte{1}
@@ -118,7 +96,7 @@ func TestFilterOfModel(t *testing.T) {
 	if _, ok := held.At("a.b"); ok || !held.HasOld(Change{Path: "a", Old: Value{Subtype: 3, Octets: octets}}) || held.HasOld(Change{Path: "a.b", Old: Value{Subtype: 3, Octets: octets}}) {
 		t.Error("a binary value has a field, or is not there")
 	}
-	c, err := Compile([]kinds.Pair{{From: "javaLegacy", To: "standard"}})
+	c, err := Compile([]kinds.Pair{{From: "javaLegacy"}})
 	if err != nil {
 		t.Fatal(err)
 	}

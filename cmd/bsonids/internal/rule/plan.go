@@ -12,11 +12,6 @@ type Change struct {
 	Old, New Value
 }
 
-// SameSubtype reports whether the old and the new value have the same subtype.
-func (ch Change) SameSubtype() bool {
-	return ch.Old.Other == "" && ch.New.Other == "" && ch.Old.Subtype == ch.New.Subtype
-}
-
 // back returns the change that undoes ch, at the path.
 func (ch Change) back(path string) Change {
 	return Change{Path: path, Old: ch.New, New: ch.Old}
@@ -46,13 +41,11 @@ type Left struct {
 	Reason   string
 }
 
-// Plan returns the changes that the conversion makes to doc. A value that has the same bytes and
-// the same subtype in both kinds needs no change. The plan shares no memory with doc. The error
+// Plan returns the changes that the conversion makes to doc. The plan shares no memory with doc. The error
 // wraps walk.ErrCorrupt.
 func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 	var p Plan
 	var r Ruling
-	growth := 0
 	err := c.each(doc, &r, func(r *Ruling) error {
 		change, reason := r.change(), r.Reason
 		inID := r.path.Top() == "_id"
@@ -66,18 +59,11 @@ func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 			p.InID = append(p.InID, change)
 		default:
 			p.Changes = append(p.Changes, change)
-			growth += r.fresh.size() - len(r.leaf.Value)
 		}
 		return nil
 	})
 	if err != nil {
 		return Plan{}, err
-	}
-	if outgrows(len(doc), growth) {
-		for _, ch := range p.Changes {
-			p.Skipped = append(p.Skipped, ch.Left(tooLarge))
-		}
-		p.Changes = nil
 	}
 	id, err := doc.LookupErr("_id")
 	if err != nil && len(p.Changes) > 0 {

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 )
 
 // anyValue returns a value of a random type, nested to at most depth levels.
@@ -71,26 +69,20 @@ func anyFields(r *rand.Rand, depth int) bson.D {
 	return d
 }
 
-// permuted maps byte positions from javaLegacy to standard and to csharpLegacy, as the
-// specification gives the bytes.
-var permuted = map[string][16]int{
-	"standard":     {7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8},
-	"csharpLegacy": {4, 5, 6, 7, 2, 3, 0, 1, 15, 14, 13, 12, 11, 10, 9, 8},
-}
+// permuted maps byte positions from javaLegacy to standard, as the specification gives the bytes.
+var permuted = [16]int{7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8}
 
-// permute returns a function that returns the converted value of one from javaLegacy.
-func permute(to string) func(v any) (any, bool) {
-	return func(v any) (any, bool) {
-		b, ok := v.(bson.Binary)
-		if !ok || b.Subtype != 3 || len(b.Data) != 16 {
-			return nil, false
-		}
-		out := bson.Binary{Subtype: kindstest.Value(to).Subtype, Data: make([]byte, 16)}
-		for i, from := range permuted[to] {
-			out.Data[i] = b.Data[from]
-		}
-		return out, true
+// fromJava returns the converted value of one from javaLegacy.
+func fromJava(v any) (any, bool) {
+	b, ok := v.(bson.Binary)
+	if !ok || b.Subtype != 3 || len(b.Data) != 16 {
+		return nil, false
 	}
+	out := bson.Binary{Subtype: 4, Data: make([]byte, 16)}
+	for i, from := range permuted {
+		out.Data[i] = b.Data[from]
+	}
+	return out, true
 }
 
 // set sets the value at path in v, as $set does. It returns an error if path does not lead to a

@@ -15,7 +15,6 @@ const (
 	openTwice = "several old values of the field have this value after the conversion"
 	newStruct = "the value is new, and nothing shows which fields the document of its Go struct would have"
 	openTwo   = "the value is new, and the field has had values in several representations"
-	openKind  = "the conversion would not have made the value, and nothing shows whether it is a UUID in the new byte order"
 )
 
 // Restore returns the document from which the conversion would have made doc, a document of the new
@@ -24,9 +23,7 @@ const (
 // If the conversion makes doc of the guide, Restore returns the guide. Otherwise, a value of doc that
 // equals the converted one at the same path of the guide is as in the guide. So is a value that
 // another program moved within its field, if only one old value can be meant. Every other value is
-// new, and is converted back. If the two kinds have the same subtype, a value is new in the new byte
-// order only if the conversion would have made it; the others are in open, as they are in doc, unless
-// the conversion leaves their field as it is. New values are also in open if the old ones are documents
+// new, and is converted back. New values are in open if the old ones are documents
 // of Go structs, or if several old kinds are possible. A null is as in the guide only at the same path. The error wraps walk.ErrCorrupt.
 func (c Conversion) Restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err error) {
 	var was origins
@@ -41,7 +38,6 @@ func (c Conversion) Restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err
 		was = c.origins(guide)
 	}
 	var edits []walk.Edit
-	back, r := c.back(), new(Ruling)
 	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
 		if l.Type == bson.TypeNull && c.structs(path) {
 			if old, ok := was.here(path, doc, Null); ok {
@@ -52,9 +48,9 @@ func (c Conversion) Restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err
 		var made *Pair // the pair that may have made the value, and of which value
 		var old Value
 		pairs := 0
-		for i := range back {
-			if back[i:i+1].Rule(r, path, l) && r.Reason == "" {
-				made, old = &c[i], r.fresh
+		for i := range c {
+			if was, ok := c[i].former(path, l); ok {
+				made, old = &c[i], was
 				pairs++
 			}
 		}
@@ -71,10 +67,6 @@ func (c Conversion) Restore(doc, guide bson.Raw) (old bson.Raw, open []Left, err
 			reason = openTwo
 		case made.From.Form == kinds.Struct:
 			reason = newStruct
-		case made.SameSubtype() && (old == is || made.leaves(field)):
-			return nil
-		case made.SameSubtype() && !made.takes(field, old.Octets):
-			reason = openKind
 		}
 		if reason != "" {
 			open = append(open, Left{Path: path.Dotted(), Value: is, Reason: reason})
@@ -105,7 +97,7 @@ func (c Conversion) origins(guide bson.Raw) origins {
 		old := ValueOf(l.Type, l.Value)
 		fresh := old
 		field := path.AppendField(nil)
-		if c.Rule(&r, path, l) && !r.Same && r.Reason == "" {
+		if c.Rule(&r, path, l) && r.Reason == "" {
 			fresh = r.fresh
 		} else if !c.IsNew(path, l) {
 			return nil

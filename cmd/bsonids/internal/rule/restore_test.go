@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
@@ -51,12 +50,11 @@ func changed(v any, r *rand.Rand) any {
 func TestRestore(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 11))
 	exact, moved := 0, 0
-	for i := range 20_000 {
-		to := []string{"standard", "csharpLegacy"}[i%2]
-		c := conversion(t, "javaLegacy", to)
+	c := conversion(t, "javaLegacy")
+	for range 20_000 {
 		fields := append(bson.D{{Key: "_id", Value: anyFields(r, 1)}}, anyFields(r, 3)...)
 		before := marshal(t, fields)
-		copied := formed(fields, nil, true, func(v any, _ []string) (any, bool) { return permute(to)(v) })
+		copied := formed(fields, nil, true, func(v any, _ []string) (any, bool) { return fromJava(v) })
 		got, open, err := c.Restore(marshal(t, copied), before)
 		if err != nil || len(open) > 0 || !bytes.Equal(got, before) {
 			t.Fatalf("%v is restored as %v, %v, %v", before, got, open, err)
@@ -89,7 +87,7 @@ func TestRestoreNew(t *testing.T) {
 		}
 		return v
 	}
-	const java, standard, csharp = uuidrep.JavaLegacy, uuidrep.Standard, uuidrep.CSharpLegacy
+	const java, standard = uuidrep.JavaLegacy, uuidrep.Standard
 	d := func(fields ...any) bson.Raw {
 		out := bson.D{{Key: "_id", Value: 1}}
 		for i, f := range fields {
@@ -98,67 +96,20 @@ func TestRestoreNew(t *testing.T) {
 		return marshal(t, out)
 	}
 	for name, tt := range map[string]struct {
-		to               string
 		guide, doc, want bson.Raw // no want: open
 	}{
-		"mixed":                   {"standard", d(in(a, java), in(b, standard)), d(in(a, standard), in(b, standard), true), d(in(a, java), in(b, standard), true)},
-		"new value":               {"standard", d(in(a, java), in(b, standard)), d(in(n, standard), in(n, standard)), d(in(n, java), in(n, java))},
-		"new document":            {"standard", nil, d(in(n, standard)), d(in(n, java))},
-		"new in the old form":     {"standard", nil, d(in(n, java)), d(in(n, java))},
-		"moved":                   {"standard", d(bson.A{in(b, standard), in(a, java)}), d(bson.A{in(a, standard)}), d(bson.A{in(a, java)})},
-		"moved, one of two":       {"standard", d(bson.A{in(a, standard), in(a, java)}), d(bson.A{nil, nil, in(a, standard)}), nil},
-		"same place, one of two":  {"standard", d(bson.A{in(a, standard), in(a, java)}), d(bson.A{in(a, standard), in(a, standard)}, 1), d(bson.A{in(a, standard), in(a, java)}, 1)},
-		"same subtype":            {"csharpLegacy", d(in(a, java), 1), d(in(a, csharp), 2), d(in(a, java), 2)},
-		"same subtype, new value": {"csharpLegacy", d(in(a, java)), d(in(n, csharp)), d(in(n, java))},
+		"mixed":                  {d(in(a, java), in(b, standard)), d(in(a, standard), in(b, standard), true), d(in(a, java), in(b, standard), true)},
+		"new value":              {d(in(a, java), in(b, standard)), d(in(n, standard), in(n, standard)), d(in(n, java), in(n, java))},
+		"new document":           {nil, d(in(n, standard)), d(in(n, java))},
+		"new in the old form":    {nil, d(in(n, java)), d(in(n, java))},
+		"moved":                  {d(bson.A{in(b, standard), in(a, java)}), d(bson.A{in(a, standard)}), d(bson.A{in(a, java)})},
+		"moved, one of two":      {d(bson.A{in(a, standard), in(a, java)}), d(bson.A{nil, nil, in(a, standard)}), nil},
+		"same place, one of two": {d(bson.A{in(a, standard), in(a, java)}), d(bson.A{in(a, standard), in(a, standard)}, 1), d(bson.A{in(a, standard), in(a, java)}, 1)},
 	} {
-		c := conversion(t, "javaLegacy", tt.to)
+		c := conversion(t, "javaLegacy")
 		got, open, err := c.Restore(tt.doc, tt.guide)
 		if err != nil || (tt.want == nil) != (len(open) > 0) || tt.want != nil && !bytes.Equal(got, tt.want) {
 			t.Errorf("%s: %v, %v, %v; want %v", name, got, open, err, tt.want)
-		}
-	}
-}
-
-// If both kinds have the same subtype, the decision shows which new values are UUIDs: those that it
-// converts. The values of a field that it leaves stay.
-func TestRestoreDecided(t *testing.T) {
-	d := decide.Decision{Subtype: 3, From: "javaLegacy", Fields: []decide.Field{
-		{Path: "id", Basis: decide.Evidence, Versions: []int{4}},
-		{Path: "sum", Basis: decide.None, Reason: "none fits"}}}
-	c := conversion(t, "javaLegacy", "csharpLegacy")
-	c[0].Judge = d.Judge(uuidrep.JavaLegacy)
-	u := uuid.MustParse("00112233-4455-4677-8899-aabbccddeeff")
-	old, err := uuidrep.NewBinaryWithRepresentation(u, uuidrep.JavaLegacy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh, err := uuidrep.NewBinaryWithRepresentation(u, uuidrep.CSharpLegacy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opaque := bson.Binary{Subtype: 3, Data: []byte("0123456789abcdef")}
-	doc := func(id, sum, other bson.Binary) bson.Raw {
-		return marshal(t, bson.D{{Key: "id", Value: id}, {Key: "sum", Value: sum}, {Key: "other", Value: bson.A{other}}})
-	}
-	var nil16 bson.Binary = bson.Binary{Subtype: 3, Data: make([]byte, 16)}
-	for name, tt := range map[string]struct {
-		doc  bson.Raw
-		open []string
-	}{
-		"fits":                {doc(fresh, opaque, nil16), nil},
-		"does not fit":        {doc(opaque, opaque, nil16), []string{"id"}},
-		"a field without one": {doc(fresh, opaque, fresh), []string{"other.0"}},
-	} {
-		got, open, err := c.Restore(tt.doc, nil)
-		var paths []string
-		for _, l := range open {
-			paths = append(paths, l.Path)
-		}
-		if err != nil || len(paths) != len(tt.open) || len(paths) > 0 && paths[0] != tt.open[0] {
-			t.Errorf("%s: open %v, want %v; %v", name, open, tt.open, err)
-		}
-		if tt.open == nil && !bytes.Equal(got, doc(old, opaque, nil16)) {
-			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
@@ -198,7 +149,7 @@ func TestRestoreForms(t *testing.T) {
 		"struct, left":       {"goStruct", doc(1, structOf(one, false), structOf(two)), doc(2, structOf(one, false), fresh(two)), doc(2, structOf(one, false), structOf(two))},
 		"struct, new":        {"goStruct", doc(1, structOf(one)), doc(1, fresh(two)), nil},
 	} {
-		c := conversion(t, tt.from, "standard", "a")
+		c := conversion(t, tt.from, "a")
 		got, open, err := c.Restore(tt.doc, tt.guide)
 		if err != nil || (tt.want == nil) != (len(open) > 0) || tt.want != nil && !bytes.Equal(got, tt.want) {
 			t.Errorf("%s: %v, %v, %v; want %v", name, got, open, err, tt.want)
@@ -212,7 +163,7 @@ func TestRestoreForms(t *testing.T) {
 // A null is a document of a Go struct again only at a path that tells one value, and a guide that becomes
 // the document is restored whatever its paths tell. Damaged documents are errors.
 func TestRestoreOddNames(t *testing.T) {
-	c := conversion(t, "goStruct", "standard", "a", "a.b")
+	c := conversion(t, "goStruct", "a", "a.b")
 	nobody := bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}
 	d := func(fields ...bson.E) bson.Raw { return marshal(t, append(bson.D{{Key: "_id", Value: 1}}, fields...)) }
 	twice, dotted := d(bson.E{Key: "a", Value: nobody}, bson.E{Key: "a", Value: nobody}), d(bson.E{Key: "a.b", Value: nobody})
@@ -239,7 +190,7 @@ func TestRestoreOddNames(t *testing.T) {
 
 // A damaged document cannot be restored, with a guide or without, whether it has values or not.
 func TestRestoreDamaged(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	for _, d := range []bson.D{{{Key: "_id", Value: 1}}, {{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("standard")}}} {
 		doc := marshal(t, d)
 		damaged := doc[:len(doc)-1]

@@ -12,14 +12,9 @@ import (
 
 // Rewrite returns a copy of doc with the values converted, including those in _id, the number of
 // converted values, and the values that are left unchanged. Nothing else in the document changes, except for
-// the lengths of the documents and arrays around a value whose length changes. The error wraps walk.ErrCorrupt, or
-// says that the document is too large for its converted _id.
+// the lengths of the documents and arrays around a value whose length changes. The error wraps walk.ErrCorrupt.
 func (c Conversion) Rewrite(doc bson.Raw) (out bson.Raw, values int, left []Left, err error) {
-	r := NewRewriter(c)
-	out, values, left, err = r.Document(slices.Clone(doc))
-	if err == nil && r.idTooLarge {
-		err = errors.New(tooLarge)
-	}
+	out, values, left, err = NewRewriter(c).Document(slices.Clone(doc))
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -40,13 +35,12 @@ func (c Conversion) Sources(id bson.RawValue) (out []bson.RawValue, err error) {
 		return nil, err
 	}
 	sets := [][]walk.Edit{nil}
-	back, r := c.back(), new(Ruling)
 	err = walk.Document(doc, func(path *walk.Path, l walk.Leaf) error {
 		all := sets
-		for i := range back {
-			if back[i:i+1].Rule(r, path, l) && !r.Same && r.Reason == "" {
+		for i := range c {
+			if old, ok := c[i].former(path, l); ok {
 				for _, set := range sets {
-					all = append(all, append(slices.Clip(set), r.fresh.edit(l.Offset)))
+					all = append(all, append(slices.Clip(set), old.edit(l.Offset)))
 				}
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // evidence.
 func BenchmarkRewriter(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
-	c := conversion(b, "javaLegacy", "standard")
+	c := conversion(b, "javaLegacy")
 	id := func() bson.Binary {
 		v := make([]byte, 16)
 		for i := range v {

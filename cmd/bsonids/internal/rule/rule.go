@@ -13,8 +13,6 @@ import (
 type Ruling struct {
 	Field  []byte   // the name of the field, valid until the next call
 	Octets [16]byte // the UUID of the value, in the order of its kind
-	// Same is set if the new value is the old one, which is neither converted nor left.
-	Same bool
 	// Reason says why the value is left. It is empty if the value is converted.
 	Reason string
 
@@ -38,12 +36,9 @@ func (c Conversion) Rule(r *Ruling, path *walk.Path, l walk.Leaf) (ok bool) {
 			continue
 		}
 		old := p.read(l)
-		r.pair, r.path, r.leaf, r.Octets, r.Reason = p, path, l, old.octets, ""
-		r.fresh = p.fresh(old)
-		if r.Same = p.SameSubtype() && r.fresh.Octets == r.Octets; !r.Same {
-			r.Field = path.AppendField(r.name[:0])
-			r.Reason = p.judge(r.Field, &old)
-		}
+		r.pair, r.path, r.leaf, r.Octets, r.fresh = p, path, l, old.octets, p.fresh(old)
+		r.Field = path.AppendField(r.name[:0])
+		r.Reason = p.judge(r.Field, &old)
 		return true
 	}
 	return false
@@ -63,7 +58,7 @@ func (p *Pair) judge(field []byte, v *located) string {
 // each calls visit, in the order of the document, for each value of doc that is converted or left.
 func (c Conversion) each(doc []byte, r *Ruling, visit func(*Ruling) error) error {
 	return c.Walk(doc, func(path *walk.Path, l walk.Leaf) error {
-		if !c.Rule(r, path, l) || r.Same {
+		if !c.Rule(r, path, l) {
 			return nil
 		}
 		return visit(r)
@@ -83,15 +78,6 @@ func (r *Ruling) change() Change {
 	return Change{Path: r.path.Dotted(), Old: r.Old(), New: r.fresh}
 }
 
-// SameSubtype reports whether the new value would have the subtype of the old one.
-func (r *Ruling) SameSubtype() bool { return r.pair.SameSubtype() }
-
-// Made reports whether the value may be what the conversion made of another value of the same subtype.
-func (r *Ruling) Made() bool {
-	p := r.pair
-	return p.SameSubtype() && !p.leaves(r.Field) && p.takes(r.Field, p.From.Order.Permute(p.To.Order.Permute(r.Octets)))
-}
-
 // onlyCopied returns why an update cannot change the value in its document, or "".
 func (r *Ruling) onlyCopied(doc bson.Raw) string {
 	if err := r.path.Addressable(); err != nil {
@@ -102,23 +88,6 @@ func (r *Ruling) onlyCopied(doc bson.Raw) string {
 	}
 	return ""
 }
-
-// tooLarge is why the values of a document are left.
-const tooLarge = "the converted document would be larger than 16 MiB, which no server stores"
-
-// maxDocument is the maximum size of a document on a server, in bytes.
-const maxDocument = 16 << 20
-
-// outgrows reports whether a document of size bytes would be too large with the edits.
-func outgrows(size, growth int) bool { return growth > 0 && size+growth > maxDocument }
-
-// takes reports whether a binary value of the field that has the bytes is converted.
-func (p *Pair) takes(field []byte, octets [16]byte) bool {
-	return p.judge(field, &located{octets: octets}) == ""
-}
-
-// leaves reports whether no value of the field is converted.
-func (p *Pair) leaves(field []byte) bool { return p.Judge.Leaves(field) }
 
 // located is a value that a pair applies to.
 type located struct {
@@ -181,14 +150,23 @@ func (p *Pair) has(path string) bool {
 
 // fresh returns the converted value.
 func (p *Pair) fresh(v located) Value {
-	octets := p.To.Order.Permute(p.From.Order.Permute(v.octets))
-	switch {
-	case v.null:
+	if v.null {
 		return Null
-	case p.To.Form == kinds.Text:
-		return textOf(octets)
 	}
-	return Value{Subtype: p.To.Subtype, Octets: octets}
+	return Value{Subtype: standard.Subtype, Octets: p.From.Order.Permute(v.octets)}
+}
+
+// former returns the value that the pair may have converted to l. ok is false if there is none.
+func (p *Pair) former(path *walk.Path, l walk.Leaf) (old Value, ok bool) {
+	if !standard.Has(l) || !p.selects(path) {
+		return old, false
+	}
+	_, data, _, _ := l.Binary()
+	octets := p.From.Order.Permute([16]byte(data))
+	if p.From.Form == kinds.Text {
+		return textOf(octets), true
+	}
+	return Value{Subtype: p.From.Subtype, Octets: octets}, true
 }
 
 // UUID returns the UUID of a value that the conversion may change, in the order of its kind. ok is false if it

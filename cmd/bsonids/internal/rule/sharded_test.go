@@ -16,7 +16,7 @@ import (
 func TestSharded(t *testing.T) {
 	java, fresh := kindstest.Value("javaLegacy"), kindstest.Value("standard")
 	doc := kindstest.Marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "a", Value: java}, {Key: "b", Value: bson.D{{Key: "c", Value: java}, {Key: "n", Value: "x"}}}, {Key: "ab", Value: java}})
-	conversion := kindstest.Conversion(t, NewConversion, "javaLegacy", "standard")
+	conversion := kindstest.Conversion(t, NewConversion, "javaLegacy")
 	for name, tt := range map[string]struct {
 		key   []string
 		query []string // the fields of the query

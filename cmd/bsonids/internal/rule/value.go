@@ -81,13 +81,11 @@ func (c Conversion) Walk(doc []byte, visit func(*walk.Path, walk.Leaf) error) er
 
 // IsNew reports whether the value is one that the conversion may have written.
 func (c Conversion) IsNew(path *walk.Path, l walk.Leaf) bool {
+	if !standard.Has(l) {
+		return false
+	}
 	for i := range c {
-		p := &c[i]
-		is := p.To.IsBinary() && p.To.Has(l)
-		if !p.To.IsBinary() {
-			_, _, is = p.To.Form.Parse(l)
-		}
-		if is && p.selects(path) {
+		if c[i].selects(path) {
 			return true
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // Each value is restored for itself: a value that another program changed does not keep the others
 // of its document converted.
 func TestWayBackByValue(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	old, fresh, other := kindstest.Value("javaLegacy"), kindstest.Value("standard"), bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")}
 	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "b", Value: bson.A{old, "x"}}, {Key: "c", Value: bson.D{{Key: "d", Value: old}}}}))
 	if err != nil || len(p.Changes) != 3 {
@@ -65,7 +65,7 @@ func TestWayBackMoved(t *testing.T) {
 		{"javaLegacy", bson.A{in(one), in(two)}, func(l bson.A) bson.A { return bson.A{in(in(1)), l[0], l[1]} }, []string{"l.1.x", "l.2.x"}},
 		{"goStruct", bson.A{nobody, 7}, func(bson.A) bson.A { return bson.A{7, nil} }, []string{"l.1"}},
 	} {
-		c := conversion(t, tt.from, "standard", "l", "l.x")
+		c := conversion(t, tt.from, "l", "l.x")
 		before := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.list}})
 		p, err := c.Plan(before)
 		if err != nil {
@@ -97,7 +97,7 @@ func TestWayBackMoved(t *testing.T) {
 
 // A place that an update cannot address is none to which a value was moved.
 func TestWayBackOddNames(t *testing.T) {
-	c := conversion(t, "javaLegacy", "standard")
+	c := conversion(t, "javaLegacy")
 	old, fresh := kindstest.Value("javaLegacy"), kindstest.Value("standard")
 	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{old}}}))
 	if err != nil || len(p.Changes) != 1 {
@@ -134,7 +134,7 @@ func TestWayBackOfEqualValues(t *testing.T) {
 		{bson.A{text, text}, text, []string{"l.0", "m"}, []string{"l.1"}},
 		{bson.A{text, strings.ToUpper(text)}, text, []string{"m"}, []string{"l.0", "l.1"}},
 	} {
-		c := conversion(t, "text", "standard", "l", "m")
+		c := conversion(t, "text", "l", "m")
 		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.l}, {Key: "m", Value: tt.m}}))
 		if err != nil || len(p.Changes) != 3 {
 			t.Fatalf("%+v, %v", p, err)
@@ -151,7 +151,7 @@ func TestWayBackOfEqualValues(t *testing.T) {
 // A value that was moved to the place of one that may have been another is restored there.
 func TestWayBackOfMovedAmongEqual(t *testing.T) {
 	const text, other = "00112233-4455-6677-8899-aabbccddeeff", "00000000-1111-4222-8333-444444444444"
-	c := conversion(t, "text", "standard", "l")
+	c := conversion(t, "text", "l")
 	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{text, strings.ToUpper(text), other}}}))
 	if err != nil || len(p.Changes) != 3 {
 		t.Fatalf("%+v, %v", p, err)

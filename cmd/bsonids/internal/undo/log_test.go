@@ -60,12 +60,12 @@ type undoing struct {
 	o             Options
 }
 
-func converted(t *testing.T, to string) *undoing {
+func converted(t *testing.T) *undoing {
 	t.Helper()
 	u := &undoing{T: t, messages: new(messages), s: memory.Start(t), path: filepath.Join(t.TempDir(), "undo"), o: Options{Write: true, Batch: 3}}
 	u.coll = u.s.Client.Database("d").Collection("c")
-	u.what = migration.Described{Selection: convert.Selection{Conversion: kindstest.Conversion(t, rule.NewConversion, "javaLegacy", to)},
-		Database: "d", Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: to}}}}
+	u.what = migration.Described{Selection: convert.Selection{Conversion: kindstest.Conversion(t, rule.NewConversion, "javaLegacy")},
+		Database: "d", Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy"}}}}
 	u.before, u.after, u.id, u.size = written(t, u.path, u.what.Task, "a", 5)
 	u.state = &convert.State{Conversion: "first", Done: true, UndoID: u.id, UndoSize: u.size}
 	f, err := ledger.OpenFile(filepath.Join(t.TempDir(), "ledger"))
@@ -83,7 +83,7 @@ func converted(t *testing.T, to string) *undoing {
 func written(t *testing.T, path string, of kinds.Task, field string, n int) (before, after []bson.Raw, id string, size int64) {
 	t.Helper()
 	pair := of.Pairs[0]
-	c := kindstest.Conversion(t, rule.NewConversion, pair.From, pair.To)
+	c := kindstest.Conversion(t, rule.NewConversion, pair.From)
 	l, err := convert.OpenUndoLog(path, convert.Header{ID: ledger.NewID(), Database: "d", Task: of}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func (u *undoing) insert(doc any) {
 // run is a conversion with the log, which has ended.
 func (u *undoing) run() record.Run {
 	now := time.Now().Add(-time.Hour)
-	return record.Run{ID: "c/1", Kind: record.Convert, Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, Epoch: 1, Conversion: "first", Started: now, Updated: now, Ended: &now, Outcome: record.Done,
+	return record.Run{ID: "c/1", Kind: record.Convert, Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy"}}}, Epoch: 1, Conversion: "first", Started: now, Updated: now, Ended: &now, Outcome: record.Done,
 		UndoLog: u.path, UndoID: u.id, UndoSize: u.size, Progress: record.Progress{Changed: 5}}
 }
 
@@ -165,7 +165,7 @@ func (u *undoing) mark() string {
 // An undo that writes restores all, is a run of the conversion in the record, and marks the ledger. A dry one changes nothing anywhere.
 func TestLog(t *testing.T) {
 	for _, known := range []bool{true, false} {
-		u := converted(t, "standard")
+		u := converted(t)
 		if known {
 			u.insert(u.run())
 		}
@@ -184,7 +184,7 @@ func TestLog(t *testing.T) {
 		runs := u.runs()
 		last := runs[len(runs)-1]
 		if len(runs) != all+1 || last.Kind != record.Undo || last.Conversion != "first" || last.UndoID != u.id || last.UndoLog != u.path || last.Outcome != record.Done || last.Ended == nil ||
-			!slices.EqualFunc(last.Pairs, []kinds.Pair{{From: "javaLegacy", To: "standard"}}, kinds.Pair.Equal) || last.Progress.Changed != 5 || last.UUID == nil || last.Lock != "here" {
+			!slices.EqualFunc(last.Pairs, []kinds.Pair{{From: "javaLegacy"}}, kinds.Pair.Equal) || last.Progress.Changed != 5 || last.UUID == nil || last.Lock != "here" {
 			t.Errorf("%+v", last)
 		}
 		if known && (runs[0].Undone == nil || !runs[0].Undone.Complete || runs[0].Undone.By != last.ID) {
@@ -208,7 +208,7 @@ func TestLogRecordFails(t *testing.T) {
 		"is the log whole": {false, false, 1, false, false}, "is it the last one": {false, false, 2, false, false}, "which conversion is it": {true, false, 3, false, false},
 		"which ones are beside it": {false, true, 3, false, true}, "is it undone": {true, false, 0, true, true},
 	} {
-		u := converted(t, "standard")
+		u := converted(t)
 		u.insert(u.run())
 		if tt.foreign {
 			u.s.Put(u.coll, append(u.s.Documents(u.coll), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "a", Value: kindstest.Value("standard")}}))...)
@@ -242,7 +242,7 @@ func TestLogRecordFails(t *testing.T) {
 // What is not restored leaves the undo open, unless it is accepted.
 func TestLogOfChanged(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
-		u := converted(t, "standard")
+		u := converted(t)
 		u.insert(u.run())
 		other := marshal(t, bson.D{{Key: "_id", Value: int32(0)}, {Key: "a", Value: "x"}})
 		u.s.Put(u.coll, append([]bson.Raw{other}, u.after[1:]...)...)
@@ -305,7 +305,7 @@ func TestLogRefused(t *testing.T) {
 		}, "refused by the test", true},
 	} {
 		for _, write := range []bool{true, false} {
-			u := converted(t, "standard")
+			u := converted(t)
 			tt.prepare(u)
 			docs := u.s.Documents(u.coll)
 			u.o.Write = write
@@ -326,7 +326,7 @@ func TestLogRefused(t *testing.T) {
 
 // A user who may not read the record can try an undo.
 func TestLogWithoutRecord(t *testing.T) {
-	u := converted(t, "standard")
+	u := converted(t)
 	u.o.Write = false
 	u.s.Put(u.coll, append(u.s.Documents(u.coll), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "a", Value: kindstest.Value("standard")}}))...)
 	u.s.Before = func(_ string, command bson.Raw) (f memory.Fault) {

@@ -152,7 +152,7 @@ func TestPlanAnyCommandFails(t *testing.T) {
 func TestPlanOfLongerLog(t *testing.T) {
 	m := apply(t)
 	ended := time.Now().Add(-time.Hour)
-	m.insert(record.Run{ID: "b/1", Kind: record.Convert, Task: kinds.Task{Collection: "b", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, Epoch: 1, Conversion: "first", Started: ended, Updated: ended, Ended: &ended,
+	m.insert(record.Run{ID: "b/1", Kind: record.Convert, Task: kinds.Task{Collection: "b", Pairs: []kinds.Pair{{From: "javaLegacy"}}}, Epoch: 1, Conversion: "first", Started: ended, Updated: ended, Ended: &ended,
 		Outcome: record.Done, UndoID: m.ids["b"], UndoSize: 1 << 20})
 	if steps, _, err := m.undo(); err == nil || len(steps) > 0 || !strings.Contains(err.Error(), "of 1048576") {
 		t.Errorf("%+v, %v", steps, err)
@@ -228,7 +228,7 @@ func TestPlanInOrder(t *testing.T) {
 		m := applied(t, &plan.Plan{Database: "d"}, tt.idle, 5)
 		ended := time.Now().Add(-time.Hour)
 		run := record.Run{Kind: record.Convert, Task: kinds.Task{Collection: tt.of}, Started: ended, Updated: ended, Ended: &ended, Outcome: record.Done, Progress: record.Progress{Changed: 1}}
-		run.Pairs = []kinds.Pair{{From: "javaLegacy", To: "standard"}}
+		run.Pairs = []kinds.Pair{{From: "javaLegacy"}}
 		first, undo, later := run, run, run
 		first.ID, first.Epoch, first.UndoID = tt.of+"/1", 1, m.ids[tt.of]
 		undo.ID, undo.Epoch, undo.UndoID, undo.Kind = tt.of+"/2", 2, m.ids[tt.of], record.Undo

@@ -219,7 +219,7 @@ func TestPlanBesideOthers(t *testing.T) {
 			if own && i == 1 {
 				id = m.ids["a"]
 			}
-			m.insert(record.Run{ID: fmt.Sprintf("b/%d", i+1), Kind: record.Convert, Task: kinds.Task{Collection: "b", Pairs: []kinds.Pair{{From: "javaLegacy", To: "standard"}}}, Epoch: int64(i + 1), Conversion: fmt.Sprint(i), Started: ended, Updated: ended,
+			m.insert(record.Run{ID: fmt.Sprintf("b/%d", i+1), Kind: record.Convert, Task: kinds.Task{Collection: "b", Pairs: []kinds.Pair{{From: "javaLegacy"}}}, Epoch: int64(i + 1), Conversion: fmt.Sprint(i), Started: ended, Updated: ended,
 				Ended: &ended, Outcome: record.Done, UndoLog: "/logs/" + id, UndoID: id, Progress: record.Progress{Changed: 1}})
 		}
 		m.s.Put(m.collection("b"), append(slices.Clone(m.after["b"]), marshal(t, bson.D{{Key: "_id", Value: int32(100)}, {Key: "v", Value: kindstest.Value("standard")}}))...)

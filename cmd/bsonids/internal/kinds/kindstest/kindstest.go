@@ -57,7 +57,7 @@ func Kind(t testing.TB, name string) kinds.Kind {
 
 // Conversion returns the conversion of the fields that create makes, which is rule.NewConversion. Tests of
 // package rule use it, too.
-func Conversion[C any](t testing.TB, create func(from, to kinds.Kind, fields []walk.Pattern) (C, error), from, to string, fields ...string) C {
+func Conversion[C any](t testing.TB, create func(from kinds.Kind, fields []walk.Pattern) (C, error), from string, fields ...string) C {
 	t.Helper()
 	var patterns []walk.Pattern
 	for _, f := range fields {
@@ -67,7 +67,7 @@ func Conversion[C any](t testing.TB, create func(from, to kinds.Kind, fields []w
 		}
 		patterns = append(patterns, p)
 	}
-	c, err := create(Kind(t, from), Kind(t, to), patterns)
+	c, err := create(Kind(t, from), patterns)
 	if err != nil {
 		t.Fatal(err)
 	}
