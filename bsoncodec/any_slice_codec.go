@@ -105,3 +105,12 @@ func decodeAnySlot(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value
 	slot.decoded = true
 	return decoderOf(dc.Registry, tAny).DecodeValue(dc, vr, reflect.ValueOf(&slot.v).Elem())
 }
+
+// DecoderFor returns the driver's decoder, unless reg has another one for slices. The two differ for a target that has
+// elements only, and plans leave such targets to c.
+func (c *anySliceDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	if !driver.HasOwnDecoder(reg, tAnySlice) {
+		return c
+	}
+	return c.driver
+}

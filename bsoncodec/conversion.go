@@ -28,15 +28,15 @@ func (c *conversion) binary() bool {
 	return c.rep != uuidrep.Unspecified && !c.asString && !c.zeroAsNull
 }
 
-// subtypes holds the representation in which each binary subtype is a UUID, Unspecified where it is
-// none.
-type subtypes [256]uuidrep.Representation
-
 // permutes reports whether the octets of a UUID are written in another order than they have in
 // memory.
 func (c *conversion) permutes() bool {
 	return c.rep == uuidrep.CSharpLegacy || c.rep == uuidrep.JavaLegacy
 }
+
+// subtypes holds the representation in which each binary subtype is a UUID, Unspecified where it is
+// none.
+type subtypes [256]uuidrep.Representation
 
 // permute is [uuidrep.Representation.Permute] from src to dst, which may be the same, without
 // copies of arrays.

@@ -1,7 +1,6 @@
 package bsoncodec
 
 import (
-	"encoding"
 	"fmt"
 	"reflect"
 	"sync"
@@ -10,13 +9,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/uuidtext"
-)
-
-var (
-	tKeyMarshaler    = reflect.TypeFor[bson.KeyMarshaler]()
-	tKeyUnmarshaler  = reflect.TypeFor[bson.KeyUnmarshaler]()
-	tTextMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
-	tTextUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
 // mapCodec stands before the driver's codecs for maps and decides about keys of kind [16]byte, and of
@@ -169,15 +161,6 @@ func (k *keyType) setKeys(m, text reflect.Value) error {
 	return nil
 }
 
-// newKey returns a key of type t and the octets of its UUID.
-func newKey(t reflect.Type) (key reflect.Value, octets []byte) {
-	key = reflect.New(t).Elem()
-	if field, _ := uuidField(t); field != nil {
-		return key, key.FieldByIndex(field).Bytes()
-	}
-	return key, key.Bytes()
-}
-
 // DecodeValue is the ValueDecoder of maps. Like the driver's, it extends a map that is not nil, and
 // keeps what it decoded before an error.
 func (c *mapCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
@@ -211,4 +194,26 @@ func (c *mapCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val r
 		err = errKey
 	}
 	return err
+}
+
+// EncoderFor returns the codec of maps of type t.
+func (c *mapCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	if t.Kind() != reflect.Map {
+		return c
+	}
+	if k := c.keyType(t.Key()); k != nil && (k.encodeText || k.encodeErr != nil) {
+		return c
+	}
+	return c.encoder
+}
+
+// DecoderFor returns the codec of maps of type t.
+func (c *mapCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	if t.Kind() != reflect.Map {
+		return c
+	}
+	if k := c.keyType(t.Key()); k != nil && (k.decodeText || k.decodeErr != nil) {
+		return c
+	}
+	return c.decoder
 }

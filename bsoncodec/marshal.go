@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/driver"
-	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
 // Marshal returns v as a BSON document, encoded with reg. It is [bson.Marshal] with a registry, and
@@ -51,9 +48,6 @@ func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
 	return bytes.Clone(doc), nil
 }
 
-// octetsOfSubtype0 are the length and the subtype of 16 bytes of subtype 0.
-var octetsOfSubtype0 = []byte{16, 0, 0, 0, bson.TypeBinaryGeneric}
-
 // errForeign returns the error of a registry without the codecs of this package that wrote a value of
 // kind [16]byte in v as subtype 0 into what it encoded, or nil.
 func errForeign(reg *bson.Registry, v any, encoded []byte) error {
@@ -76,41 +70,6 @@ func errForeign(reg *bson.Registry, v any, encoded []byte) error {
 	}
 	return &UnregisteredTypeError{Type: t, Path: strings.Join(path, "."), reason: "the registry has no codecs for UUIDs and " +
 		"writes binary subtype 0: make it with NewRegistry, with a RegistryBuilder or with clientopt.Registry"}
-}
-
-// documents holds the memory of documents that were encoded.
-var documents = sync.Pool{New: func() any { return new([]byte) }}
-
-// marshalPlanned returns v as a document that c encodes, if it can.
-func marshalPlanned(c *structcodec.Codec, ec *bson.EncodeContext, v any) (doc []byte, planned bool, err error) {
-	buf := documents.Get().(*[]byte)
-	data, planned, err := c.AppendDocument(ec, (*buf)[:0], v)
-	if planned && err == nil {
-		doc = make([]byte, len(data)) // a little faster than bytes.Clone
-		copy(doc, data)
-	}
-	if cap(data) <= maxPooled {
-		*buf = data
-		documents.Put(buf)
-	}
-	return doc, planned, err
-}
-
-// marshalPlannedValue returns v as a value that c encodes, if it can.
-func marshalPlannedValue(c *structcodec.Codec, ec bson.EncodeContext, v any) (rv bson.RawValue, planned bool, err error) {
-	buf := documents.Get().(*[]byte)
-	t, value, planned, err := c.AppendValue(&ec, (*buf)[:0], v)
-	switch {
-	case planned && err != nil:
-		err = withPath(ec, reflect.ValueOf(v), err)
-	case planned:
-		rv = bson.RawValue{Type: t, Value: append([]byte{}, value...)}
-	}
-	if cap(value) <= maxPooled {
-		*buf = value
-		documents.Put(buf)
-	}
-	return rv, planned, err
 }
 
 // encodeDocument does what the Encode method of the driver's Encoder does.
@@ -199,6 +158,63 @@ func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	return decodeValue(*dc, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: data}, v)
 }
 
+// pastUnmarshaler returns v, or a pointer to it if its method UnmarshalBSON is not to be called because reg has its type as
+// a document: the driver calls the method of what it is given, and a pointer to a pointer has none.
+func pastUnmarshaler(reg *bson.Registry, v any) (any, error) {
+	if _, ok := v.(bson.Unmarshaler); !ok {
+		return v, nil
+	}
+	rules := rulesOf(reg)
+	if rules == nil {
+		return v, nil
+	}
+	target := reflect.ValueOf(v)
+	switch _, ok := rules.document(target); {
+	case !ok:
+		return v, nil
+	case target.Kind() != reflect.Pointer:
+		return nil, errNoPointer(v)
+	}
+	p := reflect.New(target.Type())
+	p.Elem().Set(target)
+	return p.Interface(), nil
+}
+
+// errUnmarshaler returns the error of decoding a whole document into v, whose method UnmarshalBSON the driver calls without
+// asking the registry reg, nil if there is none.
+func errUnmarshaler(reg *bson.Registry, v bson.Unmarshaler, o Options) error {
+	rules, t := rulesOf(reg), methodTypeOf(reflect.ValueOf(v))
+	if rules == nil || t == nil {
+		return nil
+	}
+	return rules.method(t, method{decode: true, whole: true}).of(func() bool { return o.UseJSONStructTags })
+}
+
+// refusedInside reports whether reg refuses to decode into what v points to inside a document, and not as a whole one.
+func refusedInside(reg *bson.Registry, v any) bool {
+	t := reflect.TypeOf(v)
+	for depth := 0; t != nil && t.Kind() == reflect.Pointer && depth < maxPointers; depth++ {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Struct {
+		return false
+	}
+	rules := rulesOf(reg)
+	return rules != nil && rules.of(t, true).refused
+}
+
+// A registry has one [built.Note], of which the rules are the typeRules.
+
+// rulesOf returns the rules of reg, nil if no builder was applied to it.
+func rulesOf(reg *bson.Registry) *typeRules {
+	n := built.Of(reg)
+	if n == nil {
+		return nil
+	}
+	r, _ := n.Rules.(*typeRules)
+	return r
+}
+
 // decodeAtTheTop decodes data into v from a stream, in which a document has no BSON type.
 func (o Options) decodeAtTheTop(reg *bson.Registry, data []byte, v any) error {
 	if _, beyond := driver.Skips(bson.TypeEmbeddedDocument, data); beyond > driver.MaxBeyond {
@@ -206,11 +222,6 @@ func (o Options) decodeAtTheTop(reg *bson.Registry, data []byte, v any) error {
 	}
 	return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
 }
-
-var (
-	tTime             = reflect.TypeFor[time.Time]()
-	tValueUnmarshaler = reflect.TypeFor[bson.ValueUnmarshaler]()
-)
 
 // seesTheTop reports whether a target of type t, or the error for it, shows the BSON type of what is decoded: the driver
 // gives a whole document none, and the reader that is made from a RawValue gives it that of an embedded document.
@@ -230,15 +241,6 @@ func seesTheTop(t reflect.Type) bool {
 	default:
 		return true
 	}
-}
-
-// sameAtTheTop reports whether the type map of reg has one type for a whole document, which has no
-// BSON type, and for an embedded document. The driver's reader from memory is made from a RawValue,
-// which can only be the latter.
-func sameAtTheTop(reg *bson.Registry) bool {
-	top, errTop := reg.LookupTypeMapEntry(0)
-	embedded, errEmbedded := reg.LookupTypeMapEntry(bson.TypeEmbeddedDocument)
-	return errTop == nil && errEmbedded == nil && top == embedded
 }
 
 // MarshalExtJSON returns v as an Extended JSON document, encoded with reg. It is
@@ -418,7 +420,3 @@ func errNoPointer(v any) error {
 }
 
 var errDecodeToNil = fmt.Errorf("bsoncodec: %w", bson.ErrDecodeToNil)
-
-func errNilRegistry(verb string) error {
-	return fmt.Errorf("bsoncodec: cannot %s: %w", verb, bson.ErrNilRegistry)
-}

@@ -1,100 +1,18 @@
 package bsoncodec
 
 import (
+	"bytes"
 	"reflect"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // The driver calls the marshaling methods of a type before it looks at its kind, so that neither the rules for structs nor
-// the codec of arrays see such a type. The encoders and decoders of this file stand before the driver's for methods. They
-// refuse a method that a struct has from an embedded field, if it leaves out other fields, and a method that writes a UUID
-// of its value as subtype 0.
-
-// A method is one of the four methods that the driver calls.
-type method struct{ decode, whole bool }
-
-// name returns the name of m. The names stand in the calls of MethodByName, too, because the linker keeps all methods of a
-// program that calls it with a variable.
-func (m method) name() string {
-	switch {
-	case m.decode && m.whole:
-		return "UnmarshalBSON"
-	case m.decode:
-		return "UnmarshalBSONValue"
-	case m.whole:
-		return "MarshalBSON"
-	}
-	return "MarshalBSONValue"
-}
-
-// of returns m of the type t, or of *t if t does not have it.
-func (m method) of(t reflect.Type) (reflect.Method, bool) {
-	find := func(t reflect.Type) (reflect.Method, bool) {
-		switch {
-		case m.decode && m.whole:
-			return t.MethodByName("UnmarshalBSON")
-		case m.decode:
-			return t.MethodByName("UnmarshalBSONValue")
-		case m.whole:
-			return t.MethodByName("MarshalBSON")
-		}
-		return t.MethodByName("MarshalBSONValue")
-	}
-	found, ok := find(t)
-	if !ok && t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer {
-		found, ok = find(reflect.PointerTo(t))
-	}
-	return found, ok
-}
-
-// A methodType is what the rules say of a method of one type.
-type methodType struct {
-	refusal
-	searched bool // what the method returns is searched for UUIDs of the value
-}
-
-// method returns what the rules say of the method m of t.
-func (r *typeRules) method(t reflect.Type, m method) *methodType {
-	type key struct {
-		t reflect.Type
-		m method
-	}
-	if known, ok := r.methods.Load(key{t, m}); ok {
-		return known.(*methodType)
-	}
-	k := &methodType{refusal: refusal{r.errPromoted(t, m, false), r.errPromoted(t, m, true)}}
-	k.searched = !m.decode && !r.subtype0 && t.PkgPath() != tStandardUUID.PkgPath() && // which writes no subtype 0
-		r.canHoldUUID(t, false)
-	known, _ := r.methods.LoadOrStore(key{t, m}, k)
-	return known.(*methodType)
-}
-
-// marshaling returns the error of encoding val by its method m, or what searches what the method returns, nil if nothing has
-// to.
-func (r *typeRules) marshaling(ec bson.EncodeContext, val reflect.Value, m method) (*searchedMethod, error) {
-	t := methodTypeOf(val)
-	if t == nil {
-		return nil, nil
-	}
-	k := r.method(t, m)
-	if err := k.of(func() bool { return encodesJSONTags(ec) }); err != nil || !k.searched {
-		return nil, err
-	}
-	return &searchedMethod{r, val, t}, nil
-}
-
-// methodTypeOf returns the type whose method the driver calls for val, without pointers and interfaces around it. It is nil
-// if there is no value.
-func methodTypeOf(val reflect.Value) reflect.Type {
-	for val.Kind() == reflect.Pointer || val.Kind() == reflect.Interface {
-		val = val.Elem()
-	}
-	if !val.IsValid() {
-		return nil
-	}
-	return val.Type()
-}
+// the codec of arrays see such a type. The codecs of this file stand before the driver's for methods. They refuse a method
+// that a struct has from an embedded field, if it leaves out other fields, and a method that writes a UUID of its value as
+// subtype 0.
 
 // A methodEncoder is the encoder of the types with a marshaling method.
 type methodEncoder struct {
@@ -135,16 +53,18 @@ func (c *methodEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 // Driver makes a methodEncoder a [driver.KindEncoder].
 func (c *methodEncoder) Driver() bson.ValueEncoder { return c.driver }
 
-// encodesJSONTags reports whether "json" struct tags stand in for "bson" struct tags in ec.
-func encodesJSONTags(ec bson.EncodeContext) bool {
-	ec.Registry = nil
-	return optionsByEncodeContext()[ec].UseJSONStructTags
-}
-
-// decodesJSONTags does for dc what encodesJSONTags does.
-func decodesJSONTags(dc bson.DecodeContext) bool {
-	dc.Registry = nil
-	return optionsByDecodeContext()[dc].UseJSONStructTags
+// marshaling returns the error of encoding val by its method m, or what searches what the method returns, nil if nothing has
+// to.
+func (r *typeRules) marshaling(ec bson.EncodeContext, val reflect.Value, m method) (*searchedMethod, error) {
+	t := methodTypeOf(val)
+	if t == nil {
+		return nil, nil
+	}
+	k := r.method(t, m)
+	if err := k.of(func() bool { return encodesJSONTags(ec) }); err != nil || !k.searched {
+		return nil, err
+	}
+	return &searchedMethod{r, val, t}, nil
 }
 
 // A searchedMethod is a value whose method returns nothing that is refused.
@@ -180,6 +100,49 @@ func (s searchedDocument) MarshalBSON() ([]byte, error) {
 		err = s.rules.errSubtype0(s.val, s.t, method{whole: true}, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: doc})
 	}
 	return doc, err
+}
+
+// MarshalDocument returns what the method MarshalBSON of doc returns, if it loses nothing.
+func (r *typeRules) MarshalDocument(ec bson.EncodeContext, doc bson.Marshaler) ([]byte, error) {
+	if v, ok := r.document(reflect.ValueOf(doc)); ok {
+		return encodedDocument(ec, v)
+	}
+	s, err := r.marshaling(ec, reflect.ValueOf(doc), method{whole: true})
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return doc.MarshalBSON()
+	}
+	return searchedDocument{*s, doc}.MarshalBSON()
+}
+
+// MarshalValue returns what the method MarshalBSONValue of v returns, if it loses nothing.
+func (r *typeRules) MarshalValue(ec bson.EncodeContext, v bson.ValueMarshaler) (byte, []byte, error) {
+	if doc, ok := r.document(reflect.ValueOf(v)); ok {
+		data, err := encodedDocument(ec, doc)
+		return byte(bson.TypeEmbeddedDocument), data, err
+	}
+	s, err := r.marshaling(ec, reflect.ValueOf(v), method{})
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case s == nil:
+		return v.MarshalBSONValue()
+	}
+	return searchedValue{*s, v}.MarshalBSONValue()
+}
+
+// encodedDocument returns what the registry of ec encodes for doc, the value of a type that is registered as a document.
+func encodedDocument(ec bson.EncodeContext, doc reflect.Value) ([]byte, error) {
+	b, encoded, err := driver.WriteDocument(func(vw bson.ValueWriter) error {
+		return encoderOf(ec.Registry, doc.Type()).EncodeValue(ec, vw, doc)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer b.Release()
+	return bytes.Clone(encoded), nil
 }
 
 // A methodDecoder is the decoder of the types with an unmarshaling method.

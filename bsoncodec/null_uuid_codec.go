@@ -3,67 +3,13 @@ package bsoncodec
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/structcodec"
 )
-
-// RegisterNullUUIDType makes t a UUID that can be null: a value of this type is encoded as its UUID
-// if it is valid, and as null if it is not. It must be a struct of two fields, exported or not, besides
-// those named _ and those tagged bson:"-": a UUID of a type that [RegistryBuilder.RegisterUUIDType]
-// takes, and a bool that is true if the UUID is valid, as in github.com/gofrs/uuid or in
-// [database/sql.Null] of a UUID type; another type is an error of Build. The type of the UUID is
-// registered as RegisterUUIDType does. [RegisterUUIDFunc] registers other types.
-//
-// A document {uuid: …, valid: …}, which the driver writes if no codec is registered and both fields are
-// exported, is read too. Its UUID is read as any other: [RegistryBuilder.AlsoDecodeSubtype0] reads subtype 0.
-//
-// [uuid.NullUUID] is registered already. A codec for t that a function of With registers takes
-// precedence.
-func (b *RegistryBuilder) RegisterNullUUIDType(t reflect.Type) *RegistryBuilder {
-	if !slices.Contains(b.nulls, t) {
-		b.nulls = append(b.nulls, t)
-	}
-	if f := nullFieldsOf(t); f != nil {
-		b.RegisterUUIDType(t.Field(f.uuid).Type)
-	}
-	return b
-}
-
-// nullFields are the fields of a struct that is a UUID that can be null.
-type nullFields struct {
-	uuid, valid int   // the indexes of the fields
-	octets      []int // of the octets
-	// In a document that the driver wrote, in lower case, "" for a field that it left out.
-	key, validKey string
-}
-
-// nullFieldsOf returns the fields of t, nil if it is not a struct of a UUID and a bool.
-func nullFieldsOf(t reflect.Type) *nullFields {
-	if t == nil || t.Kind() != reflect.Struct {
-		return nil
-	}
-	fields := fieldsOf(t, false)
-	if len(fields) != 2 {
-		return nil
-	}
-	for i, u := range fields {
-		if v := fields[1-i]; v.Type.Kind() == reflect.Bool && canBeUUID(u.Type) {
-			inner, _ := uuidField(u.Type)
-			return &nullFields{uuid: u.Index[0], valid: v.Index[0], octets: append(u.Index, inner...), key: keyOf(u), validKey: keyOf(v)}
-		}
-	}
-	return nil
-}
-
-// canBeNull reports whether t can be registered as a UUID that can be null.
-func canBeNull(t reflect.Type) bool {
-	f := nullFieldsOf(t)
-	return f != nil && !hasOwnRepresentation(t.Field(f.uuid).Type)
-}
 
 // nullUUIDCodec is the codec of a UUID type that can be null.
 type nullUUIDCodec struct {
@@ -74,22 +20,11 @@ type nullUUIDCodec struct {
 // newNullUUIDCodec returns the codec of t, which has the fields.
 func newNullUUIDCodec(t reflect.Type) *nullUUIDCodec { return &nullUUIDCodec{nullFieldsOf(t), t} }
 
-// settable returns v, a field of an addressable struct, so that it can be set if it is not exported too.
-func settable(v reflect.Value) reflect.Value {
-	if v.CanSet() {
-		return v
-	}
-	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
-}
-
 // setNull makes val, which is settable, a UUID that is null.
 func (c *nullUUIDCodec) setNull(val reflect.Value) {
 	clear(val.FieldByIndex(c.octets).Bytes())
 	settable(val.Field(c.valid)).SetBool(false)
 }
-
-// isWhole reports whether the documents that the driver writes hold both fields.
-func (c *nullFields) isWhole() bool { return c.key != "" && c.validKey != "" }
 
 // EncodeValue is the ValueEncoder of UUID types that can be null. A valid zero UUID is not null.
 func (c *nullUUIDCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val reflect.Value) error {
@@ -195,3 +130,65 @@ func (c *nullUUIDCodec) errDocument(reason string) error {
 	return fmt.Errorf("bsoncodec: cannot decode a document into %v: %s, and only {%s: …, %s: …} is read, "+
 		"which the driver writes without a codec", c.t, reason, c.key, c.validKey)
 }
+
+// nullPlan is a nullUUIDCodec with the codec of its UUID.
+type nullPlan struct {
+	*nullUUIDCodec
+	elem uuidPlan
+}
+
+// EncoderFor returns a nullPlan if this package has the codec of the UUID.
+func (c *nullUUIDCodec) EncoderFor(reg *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	if t == c.t {
+		if elem, ok := encoderOf(reg, t.Field(c.uuid).Type).(*uuidCodec); ok {
+			return nullPlan{c, uuidPlan{elem}}
+		}
+	}
+	return c
+}
+
+// DecoderFor returns a nullPlan if this package has the codec of the UUID.
+func (c *nullUUIDCodec) DecoderFor(reg *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	if t == c.t {
+		if elem, ok := decoderOf(reg, t.Field(c.uuid).Type).(*uuidCodec); ok {
+			return nullPlan{c, uuidPlan{elem}}
+		}
+	}
+	return c
+}
+
+// EncoderFor returns c.
+func (c nullPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c }
+
+// DecoderFor returns c.
+func (c nullPlan) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return c }
+
+// EncoderIn returns c: no option changes how a UUID or null is written.
+func (c nullPlan) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { return c }
+
+// DecoderIn returns c: no option changes how a UUID or null is read.
+func (c nullPlan) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
+
+// AppendValue appends a UUID, or nothing for null.
+func (c nullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if !v.Field(c.valid).Bool() {
+		return bson.TypeNull, dst, nil
+	}
+	return c.elem.AppendValue(dst, v.Field(c.uuid))
+}
+
+// ReadValue sets v to a UUID, or to an invalid one for null.
+func (c nullPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	if t == bson.TypeNull {
+		c.setNull(v)
+		return nil
+	}
+	if err := c.elem.ReadValue(t, data, v.Field(c.uuid)); err != nil {
+		return err
+	}
+	settable(v.Field(c.valid)).SetBool(true)
+	return nil
+}
+
+// ReadsAgain says that reading a value twice has the result of reading it once.
+func (nullPlan) ReadsAgain() {}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -143,10 +144,6 @@ var (
 	lastContexts   atomic.Pointer[contexts] // of the Options that were used last: most programs have one set
 )
 
-func (o Options) newContexts() *contexts {
-	return &contexts{of: o, ec: o.newEncodeContext(), dc: o.newDecodeContext()}
-}
-
 // contexts returns the contexts for o.
 func (o Options) contexts() *contexts {
 	if last := lastContexts.Load(); last != nil && last.of == o {
@@ -155,6 +152,10 @@ func (o Options) contexts() *contexts {
 	c := optionContexts.get(o)
 	lastContexts.Store(c)
 	return c
+}
+
+func (o Options) newContexts() *contexts {
+	return &contexts{of: o, ec: o.newEncodeContext(), dc: o.newDecodeContext()}
 }
 
 func (o Options) newEncodeContext() bson.EncodeContext {
@@ -177,6 +178,32 @@ func (o Options) newDecodeContext() bson.DecodeContext {
 	p.dc.Registry = nil
 	return p.dc
 }
+
+// contextProbe keeps the context that it is encoded or decoded in, and reads and writes nothing. It is how the contexts of
+// the driver's options are made, whose fields cannot be set from outside.
+type contextProbe struct {
+	ec bson.EncodeContext
+	dc bson.DecodeContext
+}
+
+var tContextProbe = reflect.TypeFor[contextProbe]()
+
+func encodeContextProbe(ec bson.EncodeContext, _ bson.ValueWriter, val reflect.Value) error {
+	val.Interface().(*contextProbe).ec = ec
+	return nil
+}
+
+func decodeContextProbe(dc bson.DecodeContext, _ bson.ValueReader, val reflect.Value) error {
+	val.Addr().Interface().(*contextProbe).dc = dc
+	return nil
+}
+
+var probeRegistry = sync.OnceValue(func() *bson.Registry {
+	reg := bson.NewRegistry()
+	reg.RegisterTypeEncoder(reflect.PointerTo(tContextProbe), bson.ValueEncoderFunc(encodeContextProbe))
+	reg.RegisterTypeDecoder(tContextProbe, bson.ValueDecoderFunc(decodeContextProbe))
+	return reg
+})
 
 // encodeContextOf returns the EncodeContext of a client with the registry reg and the options opts. More
 // than one Options, or no registry, is an error.
@@ -213,6 +240,10 @@ func decodeContextOf(reg *bson.Registry, opts []Options) (bson.DecodeContext, er
 	return dc, nil
 }
 
+func errNilRegistry(verb string) error {
+	return fmt.Errorf("bsoncodec: cannot %s: %w", verb, bson.ErrNilRegistry)
+}
+
 // optionsByEncodeContext holds the Options for each EncodeContext without a registry.
 var optionsByEncodeContext = sync.OnceValue(func() map[bson.EncodeContext]Options {
 	all := map[bson.EncodeContext]Options{}
@@ -239,3 +270,15 @@ var optionsByDecodeContext = sync.OnceValue(func() map[bson.DecodeContext]Option
 	}
 	return all
 })
+
+// encodesJSONTags reports whether "json" struct tags stand in for "bson" struct tags in ec.
+func encodesJSONTags(ec bson.EncodeContext) bool {
+	ec.Registry = nil
+	return optionsByEncodeContext()[ec].UseJSONStructTags
+}
+
+// decodesJSONTags does for dc what encodesJSONTags does.
+func decodesJSONTags(dc bson.DecodeContext) bool {
+	dc.Registry = nil
+	return optionsByDecodeContext()[dc].UseJSONStructTags
+}

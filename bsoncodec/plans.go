@@ -1,15 +1,15 @@
 package bsoncodec
 
 import (
-	"encoding/binary"
+	"errors"
+	"fmt"
 	"reflect"
+	"sync"
 
-	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/structcodec"
-	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // The codecs of this package take part in plans.
@@ -31,395 +31,144 @@ var (
 	_ structcodec.ContextDecoder = (*binaryValueDecoder)(nil)
 )
 
-// Refuses reports whether EncodeValue returns an error for a t, in some place at least.
-func (c *structEncoder) Refuses(t reflect.Type) bool { return c.rules.of(t, false).refused }
-
-// Refuses reports whether DecodeValue returns an error for a t, in some place at least.
-func (c *structDecoder) Refuses(t reflect.Type) bool { return c.rules.of(t, true).refused }
-
-// EncoderIn returns c: no option changes how a UUID is written.
-func (c uuidPlan) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { return c }
-
-// DecoderIn returns c: no option changes how a UUID is read.
-func (c uuidPlan) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
-
-// EncoderIn returns c: no option changes how a UUID is written.
-func (c zeroAsNullPlan) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { return c }
-
-// EncoderIn returns c: no option changes how a UUID or null is written.
-func (c nullPlan) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { return c }
-
-// DecoderIn returns c: no option changes how a UUID or null is read.
-func (c nullPlan) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
-
-// EncoderIn returns c, or what leaves slices that are nil to EncodeValue if they may not be null in ec.
-func (c *sliceEncoder) EncoderIn(ec bson.EncodeContext) structcodec.ValueCodec {
-	ec.Registry = nil
-	if o, ok := optionsByEncodeContext()[ec]; !ok || o.NilSliceAsEmpty {
-		return nilSlicePlan{c}
-	}
-	return c
-}
-
-// A nilSlicePlan is a sliceEncoder for contexts in which a slice that is nil can be an empty array.
-type nilSlicePlan struct{ *sliceEncoder }
-
-// AppendValue appends an array of UUIDs, unless it is nil.
-func (c nilSlicePlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if v.Kind() == reflect.Slice && v.IsNil() {
-		return 0, dst, ErrNotPlain
-	}
-	return c.sliceEncoder.AppendValue(dst, v)
-}
-
-// DecoderIn returns c: what is not plain is decoded by DecodeValue.
-func (c *sliceDecoder) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
-
-// DecoderIn returns c, or what decodes binary values into slices if dc says so.
-func (c *binaryValueDecoder) DecoderIn(dc bson.DecodeContext) structcodec.ValueCodec {
-	if c.asSlice(dc) {
-		return binarySlicePlan{c}
-	}
-	return c
-}
-
-// A binarySlicePlan is a binaryValueDecoder for contexts with the option BinaryAsSlice.
-type binarySlicePlan struct{ *binaryValueDecoder }
-
-// ReadValue sets v to what an any receives for a binary value.
-func (c binarySlicePlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	return setBinaryValue(v, t, data, c.ReadAny)
-}
-
-// ReadAny returns what an any receives for a binary value.
-func (c binarySlicePlan) ReadAny(t bson.Type, data []byte) (any, error) {
-	if t == bson.TypeBinary && data[4] == bson.TypeBinaryGeneric {
-		if _, ok := c.isImplicit(data[4], data[5:]); !ok {
-			return append(make([]byte, 0, len(data)-5), data[5:]...), nil
-		}
-	}
-	return c.binaryValueDecoder.ReadAny(t, data)
-}
-
-// setBinaryValue sets v to what read returns for a binary value.
-func setBinaryValue(v reflect.Value, t bson.Type, data []byte, read func(bson.Type, []byte) (any, error)) error {
-	if v.Type() != tBinaryValue {
-		return ErrNotPlain
-	}
-	x, err := read(t, data)
-	if err == nil {
-		*v.Addr().Interface().(*binaryValue) = x
-	}
-	return err
-}
-
-// noEncoder and noDecoder are embedded by codecs for one direction.
-type (
-	noEncoder struct{}
-	noDecoder struct{}
-)
-
-// AppendValue reports [ErrNotPlain].
-func (noEncoder) AppendValue(dst []byte, _ reflect.Value) (bson.Type, []byte, error) {
-	return 0, dst, ErrNotPlain
-}
-
-// EncoderFor returns nil.
-func (noEncoder) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return nil }
-
-// ReadValue reports [ErrNotPlain].
-func (noDecoder) ReadValue(bson.Type, []byte, reflect.Value) error { return ErrNotPlain }
-
-// DecoderFor returns nil.
-func (noDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return nil }
-
-// A uuidPlan is a uuidCodec for the values of its type.
-type uuidPlan struct{ *uuidCodec }
-
-// A zeroAsNullPlan is a uuidPlan that writes the zero UUID as null.
-type zeroAsNullPlan struct{ uuidPlan }
-
-// EncoderFor returns the plan of values of type t, or c.
-func (c *uuidCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
-	switch {
-	case t != c.t:
-		return c
-	case c.zeroAsNull:
-		return zeroAsNullPlan{uuidPlan{c}}
-	}
-	return uuidPlan{c}
-}
-
-// DecoderFor returns the plan of values of type t, or c.
-func (c *uuidCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
-	if t != c.t {
-		return c
-	}
-	return uuidPlan{c}
-}
-
-// EncoderFor returns c.
-func (c uuidPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c }
-
-// DecoderFor returns c.
-func (c uuidPlan) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return c }
-
-// EncoderFor returns c.
-func (c zeroAsNullPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c }
-
-// AppendValue appends a UUID, or nothing for null.
-func (c zeroAsNullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if c.octets(v).IsZero() {
-		return bson.TypeNull, dst, nil
-	}
-	return c.uuidPlan.AppendValue(dst, v)
-}
-
-// AppendValue appends a UUID, a zero one too.
-func (c uuidPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if c.asString || c.rep == uuidrep.Unspecified {
-		return 0, dst, ErrNotPlain
-	}
-	v = c.octets(v)
-	var u [16]byte
-	switch {
-	case v.CanAddr():
-		u = [16]byte(v.Bytes())
-	case c.native && v.CanInterface():
-		u = v.Interface().(uuid.UUID)
-	default:
-		u = copyOf(v)
-	}
-	if c.permutes() {
-		permute(u[:], u[:], c.rep)
-	}
-	dst = append(dst, 16, 0, 0, 0, c.subtype)
-	return bson.TypeBinary, append(dst, u[:]...), nil
-}
-
-// ReadValue sets v to the UUID in a binary value.
-func (c uuidPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	if t != bson.TypeBinary || len(data) != 4+1+16 {
-		if t != bson.TypeNull {
-			return ErrNotPlain
-		}
-		clear(c.octets(v).Bytes())
+// plansOf returns the codec that has the plans of reg, or nil.
+func plansOf(reg *bson.Registry) *structcodec.Codec {
+	n := built.Of(reg)
+	if n == nil {
 		return nil
 	}
-	rep := c.typed[data[4]]
-	if rep == uuidrep.Unspecified {
-		return ErrNotPlain
+	return n.Plans
+}
+
+// readPlanned decodes data into v by a plan, if the registry reg has one. A nil dc has no options.
+func readPlanned(reg *bson.Registry, dc *bson.DecodeContext, data []byte, v any) (planned bool, err error) {
+	t := reflect.TypeOf(v)
+	if t == nil {
+		return false, nil
 	}
-	permute(c.octets(v).Bytes()[:16], data[5:], rep)
-	return nil
-}
-
-// ReadsAgain says that reading a value twice has the result of reading it once.
-func (uuidPlan) ReadsAgain() {}
-
-// ReadsAgain says that reading a value twice has the result of reading it once.
-func (nullPlan) ReadsAgain() {}
-
-// ReadsAgain says that reading a value twice has the result of reading it once.
-func (*sliceDecoder) ReadsAgain() {}
-
-// EncoderFor returns the codec that reg has for pointers.
-func (pointerCodec) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
-	return encoderOf(reg, tAnyPointer)
-}
-
-// DecoderFor returns the codec that reg has for pointers.
-func (pointerCodec) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
-	return decoderOf(reg, tAnyPointer)
-}
-
-// nullPlan is a nullUUIDCodec with the codec of its UUID.
-type nullPlan struct {
-	*nullUUIDCodec
-	elem uuidPlan
-}
-
-// EncoderFor returns a nullPlan if this package has the codec of the UUID.
-func (c *nullUUIDCodec) EncoderFor(reg *bson.Registry, t reflect.Type) bson.ValueEncoder {
-	if t == c.t {
-		if elem, ok := encoderOf(reg, t.Field(c.uuid).Type).(*uuidCodec); ok {
-			return nullPlan{c, uuidPlan{elem}}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Kind() == reflect.Struct, t.Kind() == reflect.Pointer:
+		c := plansOf(reg)
+		if c == nil {
+			return false, nil
 		}
-	}
-	return c
-}
-
-// DecoderFor returns a nullPlan if this package has the codec of the UUID.
-func (c *nullUUIDCodec) DecoderFor(reg *bson.Registry, t reflect.Type) bson.ValueDecoder {
-	if t == c.t {
-		if elem, ok := decoderOf(reg, t.Field(c.uuid).Type).(*uuidCodec); ok {
-			return nullPlan{c, uuidPlan{elem}}
+		return c.ReadDocument(dc, data, v)
+	case t == tAny:
+		if !sameAtTheTop(reg) {
+			return false, nil
 		}
+		t = tD // an any receives a whole document as an embedded one
+	case t.Kind() != reflect.Map && t != tD:
+		return false, nil
 	}
-	return c
+	r, ok := decoderOf(reg, t).(*structcodec.DocumentDecoder)
+	if !ok {
+		return false, nil
+	}
+	if dc == nil { // r can be that of another registry
+		dc = &bson.DecodeContext{Registry: reg}
+	}
+	return r.ReadDocument(dc, data, v)
 }
 
-// EncoderFor returns c.
-func (c nullPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c }
-
-// DecoderFor returns c.
-func (c nullPlan) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return c }
-
-// AppendValue appends a UUID, or nothing for null.
-func (c nullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if !v.Field(c.valid).Bool() {
-		return bson.TypeNull, dst, nil
-	}
-	return c.elem.AppendValue(dst, v.Field(c.uuid))
+// sameAtTheTop reports whether the type map of reg has one type for a whole document, which has no
+// BSON type, and for an embedded document. The driver's reader from memory is made from a RawValue,
+// which can only be the latter.
+func sameAtTheTop(reg *bson.Registry) bool {
+	top, errTop := reg.LookupTypeMapEntry(0)
+	embedded, errEmbedded := reg.LookupTypeMapEntry(bson.TypeEmbeddedDocument)
+	return errTop == nil && errEmbedded == nil && top == embedded
 }
 
-// ReadValue sets v to a UUID, or to an invalid one for null.
-func (c nullPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	if t == bson.TypeNull {
-		c.setNull(v)
-		return nil
+// marshalPlanned returns v as a document that c encodes, if it can.
+func marshalPlanned(c *structcodec.Codec, ec *bson.EncodeContext, v any) (doc []byte, planned bool, err error) {
+	buf := documents.Get().(*[]byte)
+	data, planned, err := c.AppendDocument(ec, (*buf)[:0], v)
+	if planned && err == nil {
+		doc = make([]byte, len(data)) // a little faster than bytes.Clone
+		copy(doc, data)
 	}
-	if err := c.elem.ReadValue(t, data, v.Field(c.uuid)); err != nil {
+	if cap(data) <= maxPooled {
+		*buf = data
+		documents.Put(buf)
+	}
+	return doc, planned, err
+}
+
+// marshalPlannedValue returns v as a value that c encodes, if it can.
+func marshalPlannedValue(c *structcodec.Codec, ec bson.EncodeContext, v any) (rv bson.RawValue, planned bool, err error) {
+	buf := documents.Get().(*[]byte)
+	t, value, planned, err := c.AppendValue(&ec, (*buf)[:0], v)
+	switch {
+	case planned && err != nil:
+		err = withPath(ec, reflect.ValueOf(v), err)
+	case planned:
+		rv = bson.RawValue{Type: t, Value: append([]byte{}, value...)}
+	}
+	if cap(value) <= maxPooled {
+		*buf = value
+		documents.Put(buf)
+	}
+	return rv, planned, err
+}
+
+// documents holds the memory of documents that were encoded.
+var documents = sync.Pool{New: func() any { return new([]byte) }}
+
+// CheckPlans returns why values of type t are not encoded and decoded by compiled plans alone with reg, and with the
+// options of a client if opts has them: nil if they are. An error names the direction, the fields by their keys, and the
+// codec, the method or the option that has the values instead; if there is more than one reason, it is made by
+// [errors.Join].
+//
+//	for _, t := range []reflect.Type{reflect.TypeFor[Order](), reflect.TypeFor[User]()} {
+//		if err := bsoncodec.CheckPlans(reg, t); err != nil {
+//			log.Print(err)
+//		}
+//	}
+//
+// A part that goes through a codec or a method of its own leaves the plan for the rest at work. What the driver encodes or
+// decodes as a whole has no plan at all. A type that occurs more than once is named once. The values in an any are not
+// known before they are there: their types have reasons of their own.
+//
+// CheckPlans compiles the plans, so what is registered later for types within t is not obeyed any more. It is an error if
+// reg is nil, [bson.ErrNilRegistry], if t is nil, or if opts has more than one Options.
+func CheckPlans(reg *bson.Registry, t reflect.Type, opts ...Options) error {
+	ec, err := encodeContextOf(reg, opts)
+	dc, _ := decodeContextOf(reg, opts) // which has the same errors
+	switch {
+	case err != nil:
 		return err
+	case t == nil:
+		return errors.New("bsoncodec: CheckPlans: the type is nil")
 	}
-	settable(v.Field(c.valid)).SetBool(true)
-	return nil
-}
-
-// EncoderFor returns c, or another codec if reg has one for slices or for the UUIDs.
-func (c *sliceEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
-	if other := otherEncoder(reg, tAnySlice, c.elem.t, c.elem); other != nil {
-		return other
-	}
-	if !c.binary() {
-		return c.driver
-	}
-	return c
-}
-
-// AppendValue appends an array of UUIDs, or nothing for null.
-func (c *sliceEncoder) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	c := plansOf(reg)
 	switch {
-	case v.Type() != c.t:
-		return 0, dst, ErrNotPlain
-	case v.IsNil():
-		return bson.TypeNull, dst, nil
+	case c == nil && built.Of(reg) != nil:
+		return errors.New("bsoncodec: the registry has no plans: it was built with WithoutPlans, or its codecs of structs are not " +
+			"those of this package")
+	case c == nil:
+		return errors.New("bsoncodec: the registry has no plans: make it with NewRegistry, with a RegistryBuilder or with clientopt")
 	}
-	return bson.TypeArray, c.appendArray(dst, v), nil
+	var all []error
+	for _, r := range c.WhyNotEncoded(ec, t) {
+		all = append(all, errors.New("bsoncodec: encoding "+partName(t, r.Path, r.Type)+" "+r.Text))
+	}
+	for _, r := range c.WhyNotDecoded(dc, t) {
+		all = append(all, errors.New("bsoncodec: decoding "+partName(t, r.Path, r.Type)+" "+r.Text))
+	}
+	return errors.Join(all...)
 }
 
-// DecoderFor returns c, or another codec if reg has one for slices or for the UUIDs.
-func (c *sliceDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
-	if other := otherDecoder(reg, tAnySlice, c.elem.t, c.elem); other != nil {
-		return other
+// partName returns the name of the part of a t that has the path and the type part.
+func partName(t reflect.Type, path string, part reflect.Type) string {
+	switch {
+	case path != "":
+		return fmt.Sprintf("%v: the field %s (%v)", t, path, part)
+	case part != t:
+		return fmt.Sprintf("%v: an element (%v)", t, part)
 	}
-	return c
-}
-
-// ReadValue sets v to the UUIDs of an array.
-func (c *sliceDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	if v.Type() != c.t || t != bson.TypeArray {
-		return ErrNotPlain
-	}
-	n, plain := c.count(data)
-	if !plain {
-		return ErrNotPlain
-	}
-	c.setElements(data, n, v)
-	return nil
-}
-
-// DecoderFor returns the driver's decoder, unless reg has another one for slices. The two differ for a target that has
-// elements only, and plans leave such targets to c.
-func (c *anySliceDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
-	if !driver.HasOwnDecoder(reg, tAnySlice) {
-		return c
-	}
-	return c.driver
-}
-
-// DecoderFor returns c, or a decoder that is not a ValueCodec if decoders of the caller decide about binary values.
-func (c *binaryValueDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
-	if d := c.decoders(bson.DecodeContext{Registry: reg}); d.binary || d.uuid != nil {
-		return bson.ValueDecoderFunc(c.DecodeValue)
-	}
-	return c
-}
-
-// ReadValue sets v to what an any receives for a binary value.
-func (c *binaryValueDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
-	return setBinaryValue(v, t, data, c.ReadAny)
-}
-
-// ReadAny returns what an any receives for a binary value.
-func (c *binaryValueDecoder) ReadAny(t bson.Type, data []byte) (any, error) {
-	if t != bson.TypeBinary || data[4] == bson.TypeBinaryBinaryOld {
-		return nil, ErrNotPlain
-	}
-	subtype, octets := data[4], data[5:]
-	if rep, ok := c.isImplicit(subtype, octets); ok {
-		return c.implicitUUID(rep, octets)
-	}
-	return bson.Binary{Subtype: subtype, Data: append(make([]byte, 0, len(octets)), octets...)}, nil
-}
-
-// EncoderFor returns the codec of arrays of type t.
-func (c *arrayCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
-	if !isOctets(t) {
-		if v1Name(t) != "" {
-			return c
-		}
-		return c.encoder
-	}
-	switch o := c.octetsType(t); {
-	case o.encodeErr != nil:
-		return c
-	case o.uuid != nil:
-		return o.uuid
-	}
-	return c.encoder
-}
-
-// DecoderFor returns the codec of arrays of type t.
-func (c *arrayCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
-	if !isOctets(t) {
-		if v1Name(t) != "" {
-			return c
-		}
-		return c.decoder
-	}
-	switch o := c.octetsType(t); {
-	case o.decodeErr != nil:
-		return c
-	case o.uuid != nil:
-		return o.uuid
-	}
-	return c.decoder
-}
-
-// EncoderFor returns the codec of maps of type t.
-func (c *mapCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
-	if t.Kind() != reflect.Map {
-		return c
-	}
-	if k := c.keyType(t.Key()); k != nil && (k.encodeText || k.encodeErr != nil) {
-		return c
-	}
-	return c.encoder
-}
-
-// DecoderFor returns the codec of maps of type t.
-func (c *mapCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
-	if t.Kind() != reflect.Map {
-		return c
-	}
-	if k := c.keyType(t.Key()); k != nil && (k.decodeText || k.decodeErr != nil) {
-		return c
-	}
-	return c.decoder
-}
-
-// putLength sets the length of the array that starts at start and ends with dst.
-func putLength(dst []byte, start int) {
-	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
+	return fmt.Sprintf("%v: it", t)
 }

@@ -23,3 +23,13 @@ func (pointerCodec) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, val 
 func (pointerCodec) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
 	return decoderOf(dc.Registry, tAnyPointer).DecodeValue(dc, vr, val)
 }
+
+// EncoderFor returns the codec that reg has for pointers.
+func (pointerCodec) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
+	return encoderOf(reg, tAnyPointer)
+}
+
+// DecoderFor returns the codec that reg has for pointers.
+func (pointerCodec) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	return decoderOf(reg, tAnyPointer)
+}

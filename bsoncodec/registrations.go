@@ -246,6 +246,7 @@ func (a *application) structDecoder(_ reflect.Type, own bson.ValueDecoder) bson.
 func (a *application) arrayEncoder(reflect.Type, bson.ValueEncoder) bson.ValueEncoder {
 	return a.arrays
 }
+
 func (a *application) arrayDecoder(reflect.Type, bson.ValueDecoder) bson.ValueDecoder {
 	return a.arrays
 }
@@ -303,9 +304,6 @@ func (a *application) pointerTypes() (pointers []reflect.Type) {
 	}
 	return pointers
 }
-
-func pointerEncoder(reflect.Type, bson.ValueEncoder) bson.ValueEncoder { return pointerCodec{} }
-func pointerDecoder(reflect.Type, bson.ValueDecoder) bson.ValueDecoder { return pointerCodec{} }
 
 func (a *application) uuidEncoder(t reflect.Type, _ bson.ValueEncoder) bson.ValueEncoder {
 	return a.uuids[t]
@@ -390,3 +388,7 @@ func (a *application) planEncoder(_ reflect.Type, own bson.ValueEncoder) bson.Va
 func (a *application) planDecoder(_ reflect.Type, own bson.ValueDecoder) bson.ValueDecoder {
 	return a.plans.DocumentDecoder(own)
 }
+
+func pointerEncoder(reflect.Type, bson.ValueEncoder) bson.ValueEncoder { return pointerCodec{} }
+
+func pointerDecoder(reflect.Type, bson.ValueDecoder) bson.ValueDecoder { return pointerCodec{} }

@@ -1,10 +1,7 @@
 package bsoncodec
 
 import (
-	"maps"
 	"reflect"
-	"sync"
-	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -55,6 +52,9 @@ func (c *structEncoder) EncodeError(ec bson.EncodeContext, val reflect.Value, er
 // EncodesStructsAsTheDriver makes a structEncoder a [driver.StructEncoder].
 func (*structEncoder) EncodesStructsAsTheDriver() {}
 
+// Refuses reports whether EncodeValue returns an error for a t, in some place at least.
+func (c *structEncoder) Refuses(t reflect.Type) bool { return c.rules.of(t, false).refused }
+
 // structDecoder is the ValueDecoder of structs.
 type structDecoder struct {
 	plain bson.ValueDecoder // without options
@@ -80,31 +80,11 @@ func (c *structDecoder) DecodeValue(dc bson.DecodeContext, vr bson.ValueReader, 
 	return ofDocument(dec, dc, vr, val)
 }
 
+// DecodeError returns err, an error of decoding a document by a plan, as DecodeValue does.
+func (c *structDecoder) DecodeError(err error) error { return withWayOut(err) }
+
 // DecodesStructsAsTheDriver makes a structDecoder a [driver.StructDecoder].
 func (*structDecoder) DecodesStructsAsTheDriver() {}
 
-// memo keeps what make returns for each key. Each new key copies the map, so there must be few.
-type memo[K comparable, V any] struct {
-	make func(K) V
-	mu   sync.Mutex // held by additions
-	kept atomic.Pointer[map[K]V]
-}
-
-// get returns the value for key. It is safe for concurrent use.
-func (m *memo[K, V]) get(key K) V {
-	if kept := m.kept.Load(); kept != nil {
-		if v, ok := (*kept)[key]; ok {
-			return v
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	extended := map[K]V{}
-	if kept := m.kept.Load(); kept != nil {
-		extended = maps.Clone(*kept)
-	}
-	v := m.make(key) // another goroutine may have made one, too: they are alike
-	extended[key] = v
-	m.kept.Store(&extended)
-	return v
-}
+// Refuses reports whether DecodeValue returns an error for a t, in some place at least.
+func (c *structDecoder) Refuses(t reflect.Type) bool { return c.rules.of(t, true).refused }

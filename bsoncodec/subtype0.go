@@ -14,32 +14,8 @@ import (
 // binary subtype 0: the registry of these functions has no codec for UUIDs. What tells such octets from other data is that
 // they are those of a UUID in the value whose method it is.
 
-// AllowSubtype0OfMethods takes what the methods MarshalBSONValue and MarshalBSON of types return as it is. Without it, 16
-// octets of binary subtype 0 in that are an [*UnregisteredTypeError] if they are those of a UUID in the value: of one of
-// kind [16]byte, in any representation, or of one as text of 36 characters, in a field of any name. Octets are plain bytes
-// if the value has the same in a slice of bytes, in a [bson.Binary] or in a type that [RegistryBuilder.RegisterBytesType]
-// registers. [RegistryBuilder.AlsoDecodeSubtype0] and [RegistryBuilder.UnregisteredAsBytes] have the same effect besides their
-// own.
-//
-// The driver calls MarshalBSON of a whole document without asking the registry. [Marshal] and package autoid do ask it.
-func (b *RegistryBuilder) AllowSubtype0OfMethods() *RegistryBuilder {
-	b.subtype0 = true
-	return b
-}
-
-// canHoldUUID reports whether a value of type t can hold a UUID that errSubtype0 looks for, as far as its type tells: one of
-// kind [16]byte. A string, and what an interface can hold, count as UUIDs too, unless octets is set.
-func (r *typeRules) canHoldUUID(t reflect.Type, octets bool) bool {
-	return leadsTo(t, allFields, func(t reflect.Type) answer {
-		if r.isOctetsOfUUID(t) || !octets && (t.Kind() == reflect.Interface || t.Kind() == reflect.String) {
-			return yes
-		}
-		return look
-	})
-}
-
-// isOctetsOfUUID reports whether t is an array of octets that is a UUID as far as the registry can tell.
-func (r *typeRules) isOctetsOfUUID(t reflect.Type) bool { return isUUIDKind(t) && !r.bytes[t] }
+// octetsOfSubtype0 are the length and the subtype of 16 bytes of subtype 0.
+var octetsOfSubtype0 = []byte{16, 0, 0, 0, bson.TypeBinaryGeneric}
 
 // errSubtype0 is the error of returned, what the method m of val returned, if there is a UUID of val in it as subtype 0. It
 // is nil if there is none. t is the type of val without pointers.

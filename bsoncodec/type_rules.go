@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,25 +34,22 @@ type typeRules struct {
 	encodesEmbedded, decodesEmbedded bool
 }
 
+// treatment is what a registry does with the types of kind [16]byte that have no codec of their
+// own.
+type treatment uint8
+
+const (
+	refuse treatment = iota
+	asUUID
+	asBytes
+)
+
 // storesEmbedded reports whether the driver's codec of structs for a direction stores embedded fields that are not exported.
 func (r *typeRules) storesEmbedded(decode bool) bool {
 	if decode {
 		return r.decodesEmbedded
 	}
 	return r.encodesEmbedded
-}
-
-// typeRules returns the rules of the registries of b.
-func (b *RegistryBuilder) typeRules() *typeRules {
-	r := &typeRules{uuids: typeSet(b.uuidTypes()), funcs: b.funcTypes(), bytes: typeSet(b.bytes), documents: typeSet(b.documents), unregistered: b.treatment()}
-	for _, t := range b.nulls {
-		r.uuids[t] = true
-	}
-	for t := range r.funcs {
-		r.uuids[t] = true
-	}
-	r.subtype0 = b.subtype0 || b.generic || r.unregistered == asBytes
-	return r
 }
 
 // A verdict says whether a type of structs is refused in one direction, and why.
@@ -161,34 +157,9 @@ func (r *typeRules) lostInline(t reflect.Type, embedded, jsonTags bool) string {
 	return ""
 }
 
-// isStored reports whether the driver stores f, unless the struct tag says otherwise. It can be told to store embedded
-// fields that are not exported.
-func isStored(f reflect.StructField, embedded bool) bool {
-	return f.IsExported() || embedded && f.Anonymous
-}
-
-// stores reports whether the documents that the driver writes for the struct type t can have an element. The types in seen
-// have none.
-func stores(t reflect.Type, embedded, jsonTags bool, seen map[reflect.Type]bool) bool {
-	if seen[t] {
-		return false
-	}
-	seen[t] = true
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag := elements.TagOf(f, jsonTags)
-		if !isStored(f, embedded) || tag.Skip {
-			continue
-		}
-		inner := f.Type
-		if inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		if !tag.Inline || inner.Kind() != reflect.Struct || stores(inner, embedded, jsonTags, seen) {
-			return true
-		}
-	}
-	return false
+// isLost reports whether the driver loses the UUIDs of t by some struct tags.
+func (r *typeRules) isLost(t reflect.Type) bool {
+	return r.lost(t, false, false) != "" || r.lost(t, false, true) != ""
 }
 
 // reaches reports whether a value of type t holds a UUID or leads to one, through any field that is not tagged "-". Nothing
@@ -204,94 +175,6 @@ func (r *typeRules) reaches(t reflect.Type, jsonTags bool) bool {
 		}
 		return look
 	})
-}
-
-// An answer says whether a type is what is looked for, or may lead to it.
-type answer uint8
-
-const (
-	look answer = iota
-	no
-	yes
-)
-
-// leadsTo reports whether tell answers yes for t or for a type that values of type t lead to: through pointers, elements,
-// keys, and the fields of structs that fields returns. It does not look into a type for which tell answers no.
-func leadsTo(t reflect.Type, fields func(reflect.Type) []reflect.StructField, tell func(reflect.Type) answer) bool {
-	seen := map[reflect.Type]bool{}
-	var leads func(t reflect.Type) bool
-	leads = func(t reflect.Type) bool {
-		if seen[t] {
-			return false
-		}
-		seen[t] = true
-		switch tell(t) {
-		case yes:
-			return true
-		case no:
-			return false
-		}
-		switch t.Kind() {
-		case reflect.Array:
-			return t.Len() > 0 && leads(t.Elem())
-		case reflect.Pointer, reflect.Slice:
-			return leads(t.Elem())
-		case reflect.Map:
-			return leads(t.Key()) || leads(t.Elem())
-		case reflect.Struct:
-			if to := pointsTo(t); to != nil && leads(to) {
-				return true
-			}
-			return slices.ContainsFunc(fields(t), func(f reflect.StructField) bool { return leads(f.Type) })
-		}
-		return false
-	}
-	return leads(t)
-}
-
-// pointsTo returns what the struct type t is a pointer to, as [atomic.Pointer] and weak.Pointer are: a field is an
-// [unsafe.Pointer], and another one is an empty array of pointers that says of which type. It is nil for any other type.
-func pointsTo(t reflect.Type) (to reflect.Type) {
-	pointer := false
-	for i := range t.NumField() {
-		switch f := t.Field(i).Type; {
-		case f.Kind() == reflect.UnsafePointer:
-			pointer = true
-		case f.Kind() == reflect.Array && f.Len() == 0 && f.Elem().Kind() == reflect.Pointer:
-			to = f.Elem().Elem()
-		}
-	}
-	if !pointer {
-		return nil
-	}
-	return to
-}
-
-var tLocker = reflect.TypeFor[sync.Locker]()
-
-// mustNotCopy returns the type in t, or t itself, whose values must not be copied, as a [sync.Mutex] or an [atomic.Pointer]:
-// a pointer to it can be locked, which is how go vet tells them. It is nil if there is none.
-func mustNotCopy(t reflect.Type) reflect.Type {
-	switch t.Kind() {
-	case reflect.Array:
-		if t.Len() > 0 {
-			return mustNotCopy(t.Elem())
-		}
-	case reflect.Struct:
-		if reflect.PointerTo(t).Implements(tLocker) && !t.Implements(tLocker) {
-			return t
-		}
-		for i := range t.NumField() {
-			switch found := mustNotCopy(t.Field(i).Type); {
-			case found == nil:
-			case found.Name() == "noCopy": // by such a field a type says it of itself
-				return t
-			default:
-				return found
-			}
-		}
-	}
-	return nil
 }
 
 // errInline returns the error of a struct that has a struct around a UUID inline, or within what is inline, if the driver
@@ -342,17 +225,6 @@ func (r *typeRules) errInline(t reflect.Type, decode, jsonTags bool, depth int) 
 	return nil
 }
 
-// isValueOfItsOwn reports whether t or *t, or what t points to, has the driver's method for values in a direction.
-func isValueOfItsOwn(t reflect.Type, decode bool) bool {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if decode {
-		return reflect.PointerTo(t).Implements(tValueUnmarshaler)
-	}
-	return reflect.PointerTo(t).Implements(tValueMarshaler)
-}
-
 // errWrapper returns the error of a struct around a UUID, or of a UUID that can be null, inside a document. It is nil if
 // t is neither.
 func (r *typeRules) errWrapper(t reflect.Type, decode, jsonTags bool) error {
@@ -392,6 +264,37 @@ func (r *typeRules) errRefused(t reflect.Type, decode bool, stored string) error
 	return &UnregisteredTypeError{Type: t, decode: decode, reason: "it is " + stored + ": " + wayOut}
 }
 
+// A struct has the methods of the fields that it embeds. If one is a method for BSON, the driver calls it for the whole
+// struct:
+//
+//	type Customer struct {
+//		uuidrep.ID[Customer] `bson:"_id"`
+//		Name                 string
+//	}
+//
+// Within a document a Customer is a UUID then, and its Name is lost.
+
+// errPromoted is the error of a struct that has the method m from a field that it embeds, if it has other fields that the
+// driver would store. It is nil for any other type.
+func (r *typeRules) errPromoted(t reflect.Type, m method, jsonTags bool) error {
+	origin, lost := m.promoted(t, r.storesEmbedded(m.decode), jsonTags, 0)
+	if len(lost) == 0 {
+		return nil
+	}
+	verb := "encodes"
+	if m.decode {
+		verb = "decodes"
+	}
+	fields := "the field " + lost[0]
+	if len(lost) > 1 {
+		fields = "the fields " + strings.Join(lost, ", ")
+	}
+	return &UnregisteredTypeError{Type: t, decode: m.decode, method: true, reason: fmt.Sprintf(
+		"its method %s is that of the embedded field %s, which %s the whole struct, without %s: give the embedded field a name, "+
+			`tag what is not to be stored with bson:"-", or call RegisterDocumentType(%s) of the RegistryBuilder for the document `+
+			"of all fields", m.name(), origin, verb, fields, typeFor(t))}
+}
+
 // aroundUUID says how a struct around a UUID is stored, "" if t is none.
 func (r *typeRules) aroundUUID(t reflect.Type, jsonTags bool) string {
 	f, ok := soleField(t, jsonTags)
@@ -414,9 +317,6 @@ func (r *typeRules) nullUUID(t reflect.Type, jsonTags bool) string {
 	return fmt.Sprintf("a UUID that can be null, which the driver stores as the document {%s: …, valid: …}", c.key)
 }
 
-// maxPointers is how many pointers and structs around a UUID isUUID looks behind.
-const maxPointers = 8
-
 // isUUID reports whether t is a UUID to the registry: registered or of kind [16]byte, a pointer to one or a
 // struct around one, whatever codec or methods it has.
 func (r *typeRules) isUUID(t reflect.Type, depth int) bool {
@@ -436,112 +336,78 @@ func (r *typeRules) isUUID(t reflect.Type, depth int) bool {
 	return false
 }
 
-// fieldsOf returns the fields of the struct type t besides those named _ and those that the driver skips.
-func fieldsOf(t reflect.Type, jsonTags bool) []reflect.StructField {
-	var fields []reflect.StructField
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Name != "_" && !elements.TagOf(f, jsonTags).Skip {
-			fields = append(fields, f)
+// canHoldUUID reports whether a value of type t can hold a UUID that errSubtype0 looks for, as far as its type tells: one of
+// kind [16]byte. A string, and what an interface can hold, count as UUIDs too, unless octets is set.
+func (r *typeRules) canHoldUUID(t reflect.Type, octets bool) bool {
+	return leadsTo(t, allFields, func(t reflect.Type) answer {
+		if r.isOctetsOfUUID(t) || !octets && (t.Kind() == reflect.Interface || t.Kind() == reflect.String) {
+			return yes
+		}
+		return look
+	})
+}
+
+// isOctetsOfUUID reports whether t is an array of octets that is a UUID as far as the registry can tell.
+func (r *typeRules) isOctetsOfUUID(t reflect.Type) bool { return isUUIDKind(t) && !r.bytes[t] }
+
+// canBeDocument reports whether RegisterDocumentType takes t: without that it would be refused for some client at least.
+func (r *typeRules) canBeDocument(t reflect.Type) bool {
+	if t == nil || t.Kind() != reflect.Struct {
+		return false
+	}
+	if nullFieldsOf(t) != nil || r.isLost(t) {
+		return true
+	}
+	for _, jsonTags := range []bool{false, true} {
+		for _, decode := range []bool{false, true} {
+			if r.errInline(t, decode, jsonTags, 0) != nil {
+				return true
+			}
+			for _, whole := range []bool{false, true} {
+				if _, lost := (method{decode, whole}).promoted(t, true, jsonTags, 0); len(lost) > 0 {
+					return true
+				}
+			}
 		}
 	}
-	return fields
-}
-
-// allFields returns the fields of the struct type t.
-func allFields(t reflect.Type) (fields []reflect.StructField) {
-	for i := range t.NumField() {
-		fields = append(fields, t.Field(i))
+	f, ok := soleField(t, true) // with "json" struct tags no other field is left out
+	if ok && f.Type.Kind() == reflect.Pointer {
+		f.Type = f.Type.Elem()
 	}
-	return fields
+	return ok && (canBeUUID(f.Type) || nullFieldsOf(f.Type) != nil)
 }
 
-// soleField returns the field of the struct type t, if [fieldsOf] returns one.
-func soleField(t reflect.Type, jsonTags bool) (sole reflect.StructField, ok bool) {
-	fields := fieldsOf(t, jsonTags)
-	if len(fields) != 1 {
-		return sole, false
+// document returns the value in val, without pointers and interfaces around it, if its type is registered as a document.
+func (r *typeRules) document(val reflect.Value) (reflect.Value, bool) {
+	if len(r.documents) == 0 {
+		return val, false
 	}
-	return fields[0], true
-}
-
-// hasText reports whether t or *t is text or JSON.
-func hasText(t reflect.Type) bool {
-	p := reflect.PointerTo(t)
-	return p.Implements(tTextMarshaler) || p.Implements(tJSONMarshaler)
-}
-
-// hasScan reports whether *t is a database/sql.Scanner.
-func hasScan(t reflect.Type) bool {
-	return reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ Scan(any) error }]())
-}
-
-// canBeUUID reports whether t can be registered as a UUID.
-func canBeUUID(t reflect.Type) bool {
-	if t.Kind() == reflect.Struct {
-		field, _ := uuidField(t)
-		return field != nil
+	for val.Kind() == reflect.Pointer || val.Kind() == reflect.Interface {
+		val = val.Elem()
 	}
-	return isUUIDKind(t)
+	return val, val.IsValid() && r.documents[val.Type()]
 }
 
-// uuidField returns where the UUID is in a struct around one: the indexes of the field, of the field in that, and so
-// on. The keys are those of the documents that the driver writes, "" for a field that it leaves out. The field is nil
-// if t is not such a struct.
-func uuidField(t reflect.Type) (field []int, keys []string) {
-	for t.Kind() == reflect.Struct {
-		f, ok := soleField(t, false)
-		if !ok {
-			return nil, nil
-		}
-		field, keys = append(field, f.Index...), append(keys, keyOf(f))
-		t = f.Type
-	}
-	if !isUUIDKind(t) {
-		return nil, nil
-	}
-	return field, keys
+// A methodType is what the rules say of a method of one type.
+type methodType struct {
+	refusal
+	searched bool // what the method returns is searched for UUIDs of the value
 }
 
-// keyOf returns the key of f in the documents that the driver writes, in lower case, "" if it leaves f out.
-func keyOf(f reflect.StructField) string {
-	if !f.IsExported() {
-		return ""
+// method returns what the rules say of the method m of t.
+func (r *typeRules) method(t reflect.Type, m method) *methodType {
+	type key struct {
+		t reflect.Type
+		m method
 	}
-	return strings.ToLower(elements.TagOf(f, false).Name)
-}
-
-// hasOwnRepresentation reports whether t is a type of package uuidrep that has a representation of its own.
-func hasOwnRepresentation(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t.PkgPath() == tStandardUUID.PkgPath()
-}
-
-// typeFor returns the expression of Go for the reflect.Type t, as far as its name tells.
-func typeFor(t reflect.Type) string { return "reflect.TypeFor[" + typeName(t) + "]()" }
-
-// typeName returns the name of t in Go, as far as it tells.
-func typeName(t reflect.Type) string {
-	var name strings.Builder
-	start := 0 // of the last identifier or import path
-	s := t.String()
-	for i := range len(s) {
-		switch s[i] {
-		case '[', ']', ',', '*', ' ', '{', '}':
-			name.WriteString(s[start : i+1])
-			start = i + 1
-		case '/':
-			start = i + 1
-		}
+	if known, ok := r.methods.Load(key{t, m}); ok {
+		return known.(*methodType)
 	}
-	name.WriteString(s[start:])
-	return name.String()
-}
-
-// qualified returns the name of t with the import path of its package.
-func qualified(t reflect.Type) string {
-	if t.PkgPath() == "" {
-		return t.String()
-	}
-	return t.PkgPath() + "." + t.Name()
+	k := &methodType{refusal: refusal{r.errPromoted(t, m, false), r.errPromoted(t, m, true)}}
+	k.searched = !m.decode && !r.subtype0 && t.PkgPath() != tStandardUUID.PkgPath() && // which writes no subtype 0
+		r.canHoldUUID(t, false)
+	known, _ := r.methods.LoadOrStore(key{t, m}, k)
+	return known.(*methodType)
 }
 
 // encodeError returns the error of encoding a value of a type that is refused to vw, nil if it is a whole document.
@@ -567,19 +433,6 @@ func (v *verdict) decodeError(dc bson.DecodeContext, vr bson.ValueReader) error 
 		return err
 	}
 	return nil
-}
-
-// refusedInside reports whether reg refuses to decode into what v points to inside a document, and not as a whole one.
-func refusedInside(reg *bson.Registry, v any) bool {
-	t := reflect.TypeOf(v)
-	for depth := 0; t != nil && t.Kind() == reflect.Pointer && depth < maxPointers; depth++ {
-		t = t.Elem()
-	}
-	if t == nil || t.Kind() != reflect.Struct {
-		return false
-	}
-	rules := rulesOf(reg)
-	return rules != nil && rules.of(t, true).refused
 }
 
 // isTransition reports whether err says that a value stands where a document must be.

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/structcodec"
 	"github.com/bsonids/bsonids/internal/uuidtext"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -224,4 +225,97 @@ func (c *uuidCodec) errDocument(reason, key string) error {
 	}
 	return fmt.Errorf("bsoncodec: cannot decode a document into %v: %s, and only {%s: …} is read, "+
 		"which the driver writes without a codec", c.t, reason, key)
+}
+
+// A uuidPlan is a uuidCodec for the values of its type.
+type uuidPlan struct{ *uuidCodec }
+
+// EncoderFor returns the plan of values of type t, or c.
+func (c *uuidCodec) EncoderFor(_ *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	switch {
+	case t != c.t:
+		return c
+	case c.zeroAsNull:
+		return zeroAsNullPlan{uuidPlan{c}}
+	}
+	return uuidPlan{c}
+}
+
+// DecoderFor returns the plan of values of type t, or c.
+func (c *uuidCodec) DecoderFor(_ *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	if t != c.t {
+		return c
+	}
+	return uuidPlan{c}
+}
+
+// EncoderFor returns c.
+func (c uuidPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c }
+
+// DecoderFor returns c.
+func (c uuidPlan) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return c }
+
+// EncoderIn returns c: no option changes how a UUID is written.
+func (c uuidPlan) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { return c }
+
+// DecoderIn returns c: no option changes how a UUID is read.
+func (c uuidPlan) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
+
+// AppendValue appends a UUID, a zero one too.
+func (c uuidPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if c.asString || c.rep == uuidrep.Unspecified {
+		return 0, dst, ErrNotPlain
+	}
+	v = c.octets(v)
+	var u [16]byte
+	switch {
+	case v.CanAddr():
+		u = [16]byte(v.Bytes())
+	case c.native && v.CanInterface():
+		u = v.Interface().(uuid.UUID)
+	default:
+		u = copyOf(v)
+	}
+	if c.permutes() {
+		permute(u[:], u[:], c.rep)
+	}
+	dst = append(dst, 16, 0, 0, 0, c.subtype)
+	return bson.TypeBinary, append(dst, u[:]...), nil
+}
+
+// ReadValue sets v to the UUID in a binary value.
+func (c uuidPlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	if t != bson.TypeBinary || len(data) != 4+1+16 {
+		if t != bson.TypeNull {
+			return ErrNotPlain
+		}
+		clear(c.octets(v).Bytes())
+		return nil
+	}
+	rep := c.typed[data[4]]
+	if rep == uuidrep.Unspecified {
+		return ErrNotPlain
+	}
+	permute(c.octets(v).Bytes()[:16], data[5:], rep)
+	return nil
+}
+
+// ReadsAgain says that reading a value twice has the result of reading it once.
+func (uuidPlan) ReadsAgain() {}
+
+// A zeroAsNullPlan is a uuidPlan that writes the zero UUID as null.
+type zeroAsNullPlan struct{ uuidPlan }
+
+// EncoderFor returns c.
+func (c zeroAsNullPlan) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return c }
+
+// EncoderIn returns c: no option changes how a UUID is written.
+func (c zeroAsNullPlan) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { return c }
+
+// AppendValue appends a UUID, or nothing for null.
+func (c zeroAsNullPlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if c.octets(v).IsZero() {
+		return bson.TypeNull, dst, nil
+	}
+	return c.uuidPlan.AppendValue(dst, v)
 }

@@ -27,3 +27,23 @@ type ValueCodec interface {
 	// reference to it. If it returns ErrNotPlain, v is unchanged.
 	ReadValue(t bson.Type, data []byte, v reflect.Value) error
 }
+
+// noEncoder and noDecoder are embedded by codecs for one direction.
+type (
+	noEncoder struct{}
+	noDecoder struct{}
+)
+
+// AppendValue reports [ErrNotPlain].
+func (noEncoder) AppendValue(dst []byte, _ reflect.Value) (bson.Type, []byte, error) {
+	return 0, dst, ErrNotPlain
+}
+
+// EncoderFor returns nil.
+func (noEncoder) EncoderFor(*bson.Registry, reflect.Type) bson.ValueEncoder { return nil }
+
+// ReadValue reports [ErrNotPlain].
+func (noDecoder) ReadValue(bson.Type, []byte, reflect.Value) error { return ErrNotPlain }
+
+// DecoderFor returns nil.
+func (noDecoder) DecoderFor(*bson.Registry, reflect.Type) bson.ValueDecoder { return nil }

@@ -62,9 +62,6 @@ func withWayOut(err error) error {
 	return &wayOutError{err}
 }
 
-// DecodeError returns err, an error of decoding a document by a plan, as DecodeValue does.
-func (c *structDecoder) DecodeError(err error) error { return withWayOut(err) }
-
 // ofDocument decodes a value with dec, and adds the way out to its error if it is a whole document.
 func ofDocument(dec bson.ValueDecoder, dc bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
 	return withWayOut(dec.DecodeValue(dc, vr, val))

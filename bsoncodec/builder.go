@@ -1,7 +1,6 @@
 package bsoncodec
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -13,24 +12,6 @@ import (
 	"github.com/bsonids/bsonids/internal/built"
 	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/uuidrep"
-)
-
-var (
-	tUUID     = reflect.TypeFor[uuid.UUID]()
-	tNullUUID = reflect.TypeFor[uuid.NullUUID]()
-	tAny      = reflect.TypeFor[any]()
-	tD        = reflect.TypeFor[bson.D]()
-	tBinary   = reflect.TypeFor[bson.Binary]()
-	tRaw      = reflect.TypeFor[bson.Raw]()
-	tRawValue = reflect.TypeFor[bson.RawValue]()
-
-	tStandardUUID = reflect.TypeFor[uuidrep.StandardUUID]()
-	tByte         = reflect.TypeFor[byte]()
-
-	tValueMarshaler = reflect.TypeFor[bson.ValueMarshaler]()
-	tMarshaler      = reflect.TypeFor[bson.Marshaler]()
-	tUnmarshaler    = reflect.TypeFor[bson.Unmarshaler]()
-	tJSONMarshaler  = reflect.TypeFor[json.Marshaler]()
 )
 
 // NewRegistry returns a registry with the driver's codecs and those for UUIDs in the representation
@@ -106,6 +87,156 @@ func (b *RegistryBuilder) RegisterUUIDType(t reflect.Type) *RegistryBuilder {
 	return b
 }
 
+// RegisterNullUUIDType makes t a UUID that can be null: a value of this type is encoded as its UUID
+// if it is valid, and as null if it is not. It must be a struct of two fields, exported or not, besides
+// those named _ and those tagged bson:"-": a UUID of a type that [RegistryBuilder.RegisterUUIDType]
+// takes, and a bool that is true if the UUID is valid, as in github.com/gofrs/uuid or in
+// [database/sql.Null] of a UUID type; another type is an error of Build. The type of the UUID is
+// registered as RegisterUUIDType does. [RegisterUUIDFunc] registers other types.
+//
+// A document {uuid: …, valid: …}, which the driver writes if no codec is registered and both fields are
+// exported, is read too. Its UUID is read as any other: [RegistryBuilder.AlsoDecodeSubtype0] reads subtype 0.
+//
+// [uuid.NullUUID] is registered already. A codec for t that a function of With registers takes
+// precedence.
+func (b *RegistryBuilder) RegisterNullUUIDType(t reflect.Type) *RegistryBuilder {
+	if !slices.Contains(b.nulls, t) {
+		b.nulls = append(b.nulls, t)
+	}
+	if f := nullFieldsOf(t); f != nil {
+		b.RegisterUUIDType(t.Field(f.uuid).Type)
+	}
+	return b
+}
+
+// RegisterUUIDFunc makes T a UUID by functions that return the UUID of a value and make the value of a
+// UUID. It is for types that [RegistryBuilder.RegisterUUIDType] and
+// [RegistryBuilder.RegisterNullUUIDType] do not take, such as a prefix with a UUID, a defined string
+// type, or the option of another library. RegisterUUIDFunc returns b.
+//
+//	bsoncodec.RegisterUUIDFunc(b,
+//		func(id RoomID) (uuid.UUID, bool) { return id.UUID(), true },
+//		func(id uuid.UUID, ok bool) (RoomID, error) { return NewRoomID(id), nil })
+//
+// A value is encoded and decoded as its UUID, whatever methods T has. A value that has none, for which
+// get returns false, is null, and set is called with the zero UUID and false for null and undefined. A
+// zero UUID for which get returns true is written as one. Without text methods, T can be a map key too, as the text of
+// the UUID; a key that has none, and two keys of one UUID, are errors. An error of set is wrapped in that of decoding.
+//
+// T must not be a pointer or an interface, not a type that Go predeclares, such as string, because every
+// value of it in a document would be a UUID or null, and not a type whose values must not be copied,
+// such as an [atomic.Pointer] or a struct with a [sync.Mutex]; such a T is an error of Build, and so are
+// a function that is nil and a T that is registered otherwise or twice. A codec for T that a function of
+// [RegistryBuilder.With] registers is replaced.
+//
+// The functions must be safe for concurrent use, and can be called more than once for a value.
+func RegisterUUIDFunc[T any](
+	b *RegistryBuilder, get func(T) (id uuid.UUID, ok bool), set func(id uuid.UUID, ok bool) (T, error),
+) *RegistryBuilder {
+	f := &uuidFunc{t: reflect.TypeFor[T](), isNil: get == nil || set == nil}
+	f.get = func(v reflect.Value) (id uuid.UUID, ok bool) {
+		if p, ok := v.Interface().(*T); ok {
+			return get(*p)
+		}
+		return get(v.Interface().(T))
+	}
+	f.set = func(v reflect.Value, id uuid.UUID, ok bool) error {
+		x, err := set(id, ok)
+		if err != nil {
+			return fmt.Errorf("bsoncodec: cannot decode into %v: %w", f.t, err)
+		}
+		*v.Addr().Interface().(*T) = x
+		return nil
+	}
+	b.funcs = append(b.funcs, f)
+	return b
+}
+
+// RegisterDocumentType makes t a document of its exported fields, as the driver encodes a struct. The type must be a struct
+// that is refused without: a struct around a UUID, which is {uuid: …} if it embeds a [uuid.UUID], a
+// UUID that can be null, which is {uuid: …, valid: …} if it is [uuid.NullUUID], a struct of which a
+// UUID is lost, itself or by what it has inline, or a struct that has its methods for BSON from a field that it embeds
+// beside others. Another type is an error of Build, and so is one that is registered with
+// [RegistryBuilder.RegisterUUIDType]. The UUID in the document is encoded and decoded as any other; one
+// in a field that is not exported is left out.
+//
+// Methods for BSON of t are not called then. There is one place where only the driver decides: it calls MarshalBSON and
+// UnmarshalBSON of a whole document, which a collection inserts or a cursor decodes, without asking a registry. The
+// functions of this package and a collection of package autoid do not. If an embedded field has these two methods, give it
+// a name.
+//
+// If t can be registered as a UUID, what is stored otherwise is read too: a UUID, and null. So programs
+// that write the document and programs that write the UUID can run at the same time: first every program
+// gets this option, then RegisterUUIDType or [RegistryBuilder.RegisterNullUUIDType] replaces it, of which
+// the second is in force for uuid.NullUUID.
+//
+// Without a codec and without a registration these structs are refused, in both directions, with an
+// [*UnregisteredTypeError]. Fields named _ and those tagged bson:"-" do not count:
+//
+//   - a struct of which the driver stores no field at all, if a UUID is in it or can be reached from it through fields,
+//     pointers, arrays, slices and maps, such as struct{ id uuid.UUID };
+//   - a struct of a UUID that is not exported and a bool;
+//   - a struct that embeds a type that is not exported with the tag inline, if there is a UUID in that;
+//   - a struct with such a struct inline, or with a struct inline that is around a UUID and has methods for BSON, unless
+//     they are those of a UUID with a struct tag: the driver does not call them;
+//   - a struct with a method for BSON that is that of an embedded field, if it has other fields that the driver would store;
+//   - inside a document, a struct whose only field is an embedded UUID without a struct tag;
+//   - inside a document, a struct of a UUID and a bool Valid without struct tags, with a method Scan.
+//
+// Types with marshaling methods of the driver that it calls for the value, and those with a codec or
+// hook of the caller, are not refused. What is left out next to a field that is stored is left out on purpose.
+func (b *RegistryBuilder) RegisterDocumentType(t reflect.Type) *RegistryBuilder {
+	if !slices.Contains(b.documents, t) {
+		b.documents = append(b.documents, t)
+	}
+	if canBeNull(t) {
+		b.RegisterNullUUIDType(t)
+	}
+	return b
+}
+
+// RegisterBytesType makes t plain bytes, a checksum for example: a value of this type is encoded
+// and decoded as the driver does it, as binary subtype 0. Methods, hooks and codecs for t keep
+// their precedence.
+//
+// The kind of t must be [16]byte. Another kind, and a type that is a UUID too, are errors of Build.
+func (b *RegistryBuilder) RegisterBytesType(t reflect.Type) *RegistryBuilder {
+	b.bytes = append(b.bytes, t)
+	return b
+}
+
+// UnregisteredAsUUID makes every type of kind [16]byte a UUID, as
+// [RegistryBuilder.RegisterUUIDType] does for one type, unless the type has marshaling methods, a
+// hook or a codec of its own, or [RegistryBuilder.RegisterBytesType] names it. A kind codec of the
+// caller for arrays stays in force. UnregisteredAsUUID and [RegistryBuilder.UnregisteredAsBytes] on
+// one builder are an error of Build.
+func (b *RegistryBuilder) UnregisteredAsUUID() *RegistryBuilder {
+	b.unregistered = append(b.unregistered, asUUID)
+	return b
+}
+
+// UnregisteredAsBytes keeps the driver's behavior for the types of kind [16]byte that are not
+// registered: they are encoded as binary subtype 0, and decoded from the subtypes 0 and 2. A UUID
+// type that nobody registered is then written as subtype 0 without an error. UnregisteredAsBytes
+// and [RegistryBuilder.UnregisteredAsUUID] on one builder are an error of Build.
+func (b *RegistryBuilder) UnregisteredAsBytes() *RegistryBuilder {
+	b.unregistered = append(b.unregistered, asBytes)
+	return b
+}
+
+// AllowSubtype0OfMethods takes what the methods MarshalBSONValue and MarshalBSON of types return as it is. Without it, 16
+// octets of binary subtype 0 in that are an [*UnregisteredTypeError] if they are those of a UUID in the value: of one of
+// kind [16]byte, in any representation, or of one as text of 36 characters, in a field of any name. Octets are plain bytes
+// if the value has the same in a slice of bytes, in a [bson.Binary] or in a type that [RegistryBuilder.RegisterBytesType]
+// registers. [RegistryBuilder.AlsoDecodeSubtype0] and [RegistryBuilder.UnregisteredAsBytes] have the same effect besides their
+// own.
+//
+// The driver calls MarshalBSON of a whole document without asking the registry. [Marshal] and package autoid do ask it.
+func (b *RegistryBuilder) AllowSubtype0OfMethods() *RegistryBuilder {
+	b.subtype0 = true
+	return b
+}
+
 // SetImplicitType makes t the type that any receives for a UUID, [uuid.UUID] by default, and
 // registers it as [RegistryBuilder.RegisterUUIDType] does, with the same errors, unless
 // [RegisterUUIDFunc] registers it.
@@ -115,15 +246,13 @@ func (b *RegistryBuilder) SetImplicitType(t reflect.Type) *RegistryBuilder {
 	return b
 }
 
-// uuidTypes returns the types that RegisterUUIDType and SetImplicitType register.
-func (b *RegistryBuilder) uuidTypes() []reflect.Type {
-	types, funcs := slices.Clone(b.types), b.funcTypes()
-	for _, t := range b.implicits {
-		if funcs[t] == nil && !slices.Contains(types, t) {
-			types = append(types, t)
-		}
-	}
-	return types
+// KeepBinary makes targets of type any, in [bson.D], [bson.M] and everywhere else, go on receiving
+// a [bson.Binary] for a UUID, as they do from the driver's own registry. Targets of a UUID type
+// receive UUIDs. It is for programs that assert bson.Binary, while they are changed. With
+// [RegistryBuilder.SetImplicitType] it is an error of Build.
+func (b *RegistryBuilder) KeepBinary() *RegistryBuilder {
+	b.keepBinary = true
+	return b
 }
 
 // AlsoDecode makes the registry read UUIDs in the representation r too, in every place. It still
@@ -149,6 +278,23 @@ func (b *RegistryBuilder) AlsoDecodeSubtype0() *RegistryBuilder {
 // type any still receive a string.
 func (b *RegistryBuilder) AlsoDecodeString() *RegistryBuilder {
 	b.text = true
+	return b
+}
+
+// EncodeAsString makes the registry write UUIDs as strings of 36 characters in lower case, for data
+// that holds them as text, and read strings as [RegistryBuilder.AlsoDecodeString] does. Binary
+// values are read as before, in the representation of the registry, which may be Unspecified.
+// Targets of type any receive a string.
+func (b *RegistryBuilder) EncodeAsString() *RegistryBuilder {
+	b.asString = true
+	return b
+}
+
+// EncodeZeroAsNull makes the registry write a UUID whose bits are all zero as null, which reads
+// back as the zero UUID, or as a nil pointer. A valid zero value of a type that
+// [RegistryBuilder.RegisterNullUUIDType] registers is written as a UUID.
+func (b *RegistryBuilder) EncodeZeroAsNull() *RegistryBuilder {
+	b.zeroAsNull = true
 	return b
 }
 
@@ -259,6 +405,23 @@ func (b *RegistryBuilder) application(reg *bson.Registry, u *conversion) *applic
 	return a
 }
 
+// newNote gives reg a note. It is an error if reg has one already.
+func newNote(reg *bson.Registry, rules *typeRules) (*built.Note, error) {
+	if n := built.Of(reg); n != nil {
+		if n.Stage != built.Done {
+			n.Stage = built.Nested
+			return nil, errNested
+		}
+		return nil, errors.New("bsoncodec: the registry has codecs for UUIDs already: build another")
+	}
+	n := &built.Note{Rules: rules, Stage: built.Building}
+	n.AddTo(reg)
+	return n, nil
+}
+
+var errNested = errors.New("bsoncodec: a function of With applied a builder to the registry that is being built: " +
+	"one registry stores UUIDs in one representation")
+
 // conversion checks the builder and returns what its registries do with UUIDs.
 func (b *RegistryBuilder) conversion() (*conversion, error) {
 	var errs []error
@@ -344,4 +507,67 @@ func (b *RegistryBuilder) conversion() (*conversion, error) {
 		fail("UnregisteredAsUUID and UnregisteredAsBytes contradict each other")
 	}
 	return u, errors.Join(errs...)
+}
+
+// errFunc returns why f cannot be registered, "" if it can.
+func errFunc(f *uuidFunc, others map[reflect.Type]bool) string {
+	never := mustNotCopy(f.t)
+	switch {
+	case f.isNil:
+		return "a function is nil"
+	case f.t.Kind() == reflect.Pointer, f.t.Kind() == reflect.Interface:
+		return "it is a pointer or an interface"
+	case f.t.PkgPath() == "" && f.t.Name() != "":
+		return "Go predeclares it, and its values that are no UUIDs would be stored as null: define a type"
+	case never == f.t:
+		return "a value of it must not be copied"
+	case never != nil:
+		return fmt.Sprintf("a value of type %v in it must not be copied", never)
+	case hasOwnRepresentation(f.t):
+		return "it has a representation of its own"
+	case others[f.t]:
+		return "it is registered otherwise, or twice"
+	}
+	return ""
+}
+
+// typeRules returns the rules of the registries of b.
+func (b *RegistryBuilder) typeRules() *typeRules {
+	r := &typeRules{uuids: typeSet(b.uuidTypes()), funcs: b.funcTypes(), bytes: typeSet(b.bytes), documents: typeSet(b.documents), unregistered: b.treatment()}
+	for _, t := range b.nulls {
+		r.uuids[t] = true
+	}
+	for t := range r.funcs {
+		r.uuids[t] = true
+	}
+	r.subtype0 = b.subtype0 || b.generic || r.unregistered == asBytes
+	return r
+}
+
+// uuidTypes returns the types that RegisterUUIDType and SetImplicitType register.
+func (b *RegistryBuilder) uuidTypes() []reflect.Type {
+	types, funcs := slices.Clone(b.types), b.funcTypes()
+	for _, t := range b.implicits {
+		if funcs[t] == nil && !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// funcTypes returns the types of RegisterUUIDFunc.
+func (b *RegistryBuilder) funcTypes() map[reflect.Type]*uuidFunc {
+	types := make(map[reflect.Type]*uuidFunc, len(b.funcs))
+	for _, f := range b.funcs {
+		types[f.t] = f
+	}
+	return types
+}
+
+// treatment returns what the registry does with types that are not registered.
+func (b *RegistryBuilder) treatment() treatment {
+	if len(b.unregistered) == 0 {
+		return refuse
+	}
+	return b.unregistered[0]
 }

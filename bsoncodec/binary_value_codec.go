@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/driver"
+	"github.com/bsonids/bsonids/internal/structcodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -149,4 +150,67 @@ func (c *binaryValueDecoder) asSlice(dc bson.DecodeContext) bool {
 	_ = noOctets.UnmarshalWithContext(&dc, &v)
 	_, ok := v.([]byte)
 	return ok
+}
+
+// DecoderFor returns c, or a decoder that is not a ValueCodec if decoders of the caller decide about binary values.
+func (c *binaryValueDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	if d := c.decoders(bson.DecodeContext{Registry: reg}); d.binary || d.uuid != nil {
+		return bson.ValueDecoderFunc(c.DecodeValue)
+	}
+	return c
+}
+
+// DecoderIn returns c, or what decodes binary values into slices if dc says so.
+func (c *binaryValueDecoder) DecoderIn(dc bson.DecodeContext) structcodec.ValueCodec {
+	if c.asSlice(dc) {
+		return binarySlicePlan{c}
+	}
+	return c
+}
+
+// ReadValue sets v to what an any receives for a binary value.
+func (c *binaryValueDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	return setBinaryValue(v, t, data, c.ReadAny)
+}
+
+// ReadAny returns what an any receives for a binary value.
+func (c *binaryValueDecoder) ReadAny(t bson.Type, data []byte) (any, error) {
+	if t != bson.TypeBinary || data[4] == bson.TypeBinaryBinaryOld {
+		return nil, ErrNotPlain
+	}
+	subtype, octets := data[4], data[5:]
+	if rep, ok := c.isImplicit(subtype, octets); ok {
+		return c.implicitUUID(rep, octets)
+	}
+	return bson.Binary{Subtype: subtype, Data: append(make([]byte, 0, len(octets)), octets...)}, nil
+}
+
+// A binarySlicePlan is a binaryValueDecoder for contexts with the option BinaryAsSlice.
+type binarySlicePlan struct{ *binaryValueDecoder }
+
+// ReadValue sets v to what an any receives for a binary value.
+func (c binarySlicePlan) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	return setBinaryValue(v, t, data, c.ReadAny)
+}
+
+// ReadAny returns what an any receives for a binary value.
+func (c binarySlicePlan) ReadAny(t bson.Type, data []byte) (any, error) {
+	if t == bson.TypeBinary && data[4] == bson.TypeBinaryGeneric {
+		if _, ok := c.isImplicit(data[4], data[5:]); !ok {
+			return append(make([]byte, 0, len(data)-5), data[5:]...), nil
+		}
+	}
+	return c.binaryValueDecoder.ReadAny(t, data)
+}
+
+// setBinaryValue sets v to what read returns for a binary value.
+func setBinaryValue(v reflect.Value, t bson.Type, data []byte, read func(bson.Type, []byte) (any, error)) error {
+	if v.Type() != tBinaryValue {
+		return ErrNotPlain
+	}
+	x, err := read(t, data)
+	if err == nil {
+		*v.Addr().Interface().(*binaryValue) = x
+	}
+	return err
 }

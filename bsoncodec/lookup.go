@@ -4,6 +4,8 @@ import (
 	"reflect"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // A stage is when codecs are registered or looked up.
@@ -57,9 +59,12 @@ type (
 func (marshalsValue[S]) MarshalBSONValue() (byte, []byte, error) {
 	return byte(bson.TypeNull), nil, nil
 }
-func (marshalsDocument[S]) MarshalBSON() ([]byte, error)          { return nil, nil }
+
+func (marshalsDocument[S]) MarshalBSON() ([]byte, error) { return nil, nil }
+
 func (*unmarshalsValue[S]) UnmarshalBSONValue(byte, []byte) error { return nil }
-func (*unmarshalsDocument[S]) UnmarshalBSON([]byte) error         { return nil }
+
+func (*unmarshalsDocument[S]) UnmarshalBSON([]byte) error { return nil }
 
 func methodProbes[S any]() map[reflect.Type]reflect.Type {
 	return map[reflect.Type]reflect.Type{
@@ -73,3 +78,39 @@ var (
 	tAnyPointer = probes[inUse].kinds[reflect.Pointer]
 	tAnySlice   = probes[inUse].kinds[reflect.Slice]
 )
+
+// encoderOf returns the encoder that reg has for t, a type of a kind that BSON has values for. There always is one: a
+// registry that has nothing else for t has the codec of its kind, and a caller can replace that but not remove it.
+func encoderOf(reg *bson.Registry, t reflect.Type) bson.ValueEncoder {
+	enc, _ := reg.LookupEncoder(t)
+	return enc
+}
+
+// decoderOf does for decoders what encoderOf does for encoders.
+func decoderOf(reg *bson.Registry, t reflect.Type) bson.ValueDecoder {
+	dec, _ := reg.LookupDecoder(t)
+	return dec
+}
+
+// The codecs of slices of UUIDs and of any work without the registry's codecs of the values within. They do so only if the
+// registry still has the codecs of this package and of the driver for those when it is first used. If the caller has
+// registered others since Build, they obey these. They keep what they find then, as the driver's own codecs do.
+
+// otherEncoder returns the encoder to use for a type that is composed of values of type elem: that
+// of its kind, unless this is the driver's and elem still has the encoder own. It returns nil then.
+func otherEncoder(reg *bson.Registry, kind, elem reflect.Type, own bson.ValueEncoder) bson.ValueEncoder {
+	ofKind := encoderOf(reg, kind)
+	if encoderOf(reg, elem) == own && driver.IsOwnEncoder(driver.EncoderBehind(reg, ofKind, kind), kind) {
+		return nil
+	}
+	return ofKind
+}
+
+// otherDecoder does for decoders what otherEncoder does for encoders.
+func otherDecoder(reg *bson.Registry, kind, elem reflect.Type, own bson.ValueDecoder) bson.ValueDecoder {
+	ofKind := decoderOf(reg, kind)
+	if decoderOf(reg, elem) == own && driver.IsOwnDecoder(ofKind, kind) {
+		return nil
+	}
+	return ofKind
+}

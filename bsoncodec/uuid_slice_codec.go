@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/byteorder"
+	"github.com/bsonids/bsonids/internal/structcodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -125,6 +126,11 @@ func uuidSlice(val reflect.Value) ([]uuid.UUID, bool) {
 	return ids, ok
 }
 
+// putLength sets the length of the array that starts at start and ends with dst.
+func putLength(dst []byte, start int) {
+	binary.LittleEndian.PutUint32(dst[start:], uint32(len(dst)-start))
+}
+
 // sliceDecoder decodes into slices of one UUID type.
 type sliceDecoder struct {
 	noEncoder
@@ -230,3 +236,72 @@ func decodeSlowSlice(dc bson.DecodeContext, vr bson.ValueReader, val reflect.Val
 	s := val.Addr().Interface().(*slowSlice)
 	return s.driver.DecodeValue(dc, vr, s.val)
 }
+
+// EncoderFor returns c, or another codec if reg has one for slices or for the UUIDs.
+func (c *sliceEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueEncoder {
+	if other := otherEncoder(reg, tAnySlice, c.elem.t, c.elem); other != nil {
+		return other
+	}
+	if !c.binary() {
+		return c.driver
+	}
+	return c
+}
+
+// EncoderIn returns c, or what leaves slices that are nil to EncodeValue if they may not be null in ec.
+func (c *sliceEncoder) EncoderIn(ec bson.EncodeContext) structcodec.ValueCodec {
+	ec.Registry = nil
+	if o, ok := optionsByEncodeContext()[ec]; !ok || o.NilSliceAsEmpty {
+		return nilSlicePlan{c}
+	}
+	return c
+}
+
+// AppendValue appends an array of UUIDs, or nothing for null.
+func (c *sliceEncoder) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	switch {
+	case v.Type() != c.t:
+		return 0, dst, ErrNotPlain
+	case v.IsNil():
+		return bson.TypeNull, dst, nil
+	}
+	return bson.TypeArray, c.appendArray(dst, v), nil
+}
+
+// A nilSlicePlan is a sliceEncoder for contexts in which a slice that is nil can be an empty array.
+type nilSlicePlan struct{ *sliceEncoder }
+
+// AppendValue appends an array of UUIDs, unless it is nil.
+func (c nilSlicePlan) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	if v.Kind() == reflect.Slice && v.IsNil() {
+		return 0, dst, ErrNotPlain
+	}
+	return c.sliceEncoder.AppendValue(dst, v)
+}
+
+// DecoderFor returns c, or another codec if reg has one for slices or for the UUIDs.
+func (c *sliceDecoder) DecoderFor(reg *bson.Registry, _ reflect.Type) bson.ValueDecoder {
+	if other := otherDecoder(reg, tAnySlice, c.elem.t, c.elem); other != nil {
+		return other
+	}
+	return c
+}
+
+// DecoderIn returns c: what is not plain is decoded by DecodeValue.
+func (c *sliceDecoder) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
+
+// ReadValue sets v to the UUIDs of an array.
+func (c *sliceDecoder) ReadValue(t bson.Type, data []byte, v reflect.Value) error {
+	if v.Type() != c.t || t != bson.TypeArray {
+		return ErrNotPlain
+	}
+	n, plain := c.count(data)
+	if !plain {
+		return ErrNotPlain
+	}
+	c.setElements(data, n, v)
+	return nil
+}
+
+// ReadsAgain says that reading a value twice has the result of reading it once.
+func (*sliceDecoder) ReadsAgain() {}

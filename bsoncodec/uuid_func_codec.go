@@ -11,49 +11,6 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// RegisterUUIDFunc makes T a UUID by functions that return the UUID of a value and make the value of a
-// UUID. It is for types that [RegistryBuilder.RegisterUUIDType] and
-// [RegistryBuilder.RegisterNullUUIDType] do not take, such as a prefix with a UUID, a defined string
-// type, or the option of another library. RegisterUUIDFunc returns b.
-//
-//	bsoncodec.RegisterUUIDFunc(b,
-//		func(id RoomID) (uuid.UUID, bool) { return id.UUID(), true },
-//		func(id uuid.UUID, ok bool) (RoomID, error) { return NewRoomID(id), nil })
-//
-// A value is encoded and decoded as its UUID, whatever methods T has. A value that has none, for which
-// get returns false, is null, and set is called with the zero UUID and false for null and undefined. A
-// zero UUID for which get returns true is written as one. Without text methods, T can be a map key too, as the text of
-// the UUID; a key that has none, and two keys of one UUID, are errors. An error of set is wrapped in that of decoding.
-//
-// T must not be a pointer or an interface, not a type that Go predeclares, such as string, because every
-// value of it in a document would be a UUID or null, and not a type whose values must not be copied,
-// such as an [atomic.Pointer] or a struct with a [sync.Mutex]; such a T is an error of Build, and so are
-// a function that is nil and a T that is registered otherwise or twice. A codec for T that a function of
-// [RegistryBuilder.With] registers is replaced.
-//
-// The functions must be safe for concurrent use, and can be called more than once for a value.
-func RegisterUUIDFunc[T any](
-	b *RegistryBuilder, get func(T) (id uuid.UUID, ok bool), set func(id uuid.UUID, ok bool) (T, error),
-) *RegistryBuilder {
-	f := &uuidFunc{t: reflect.TypeFor[T](), isNil: get == nil || set == nil}
-	f.get = func(v reflect.Value) (id uuid.UUID, ok bool) {
-		if p, ok := v.Interface().(*T); ok {
-			return get(*p)
-		}
-		return get(v.Interface().(T))
-	}
-	f.set = func(v reflect.Value, id uuid.UUID, ok bool) error {
-		x, err := set(id, ok)
-		if err != nil {
-			return fmt.Errorf("bsoncodec: cannot decode into %v: %w", f.t, err)
-		}
-		*v.Addr().Interface().(*T) = x
-		return nil
-	}
-	b.funcs = append(b.funcs, f)
-	return b
-}
-
 // uuidFunc is a type of RegisterUUIDFunc.
 type uuidFunc struct {
 	t     reflect.Type
@@ -75,35 +32,11 @@ func (f *uuidFunc) uuidOf(v reflect.Value) (id uuid.UUID, ok bool, err error) {
 	return id, ok, nil
 }
 
-// funcTypes returns the types of RegisterUUIDFunc.
-func (b *RegistryBuilder) funcTypes() map[reflect.Type]*uuidFunc {
-	types := make(map[reflect.Type]*uuidFunc, len(b.funcs))
-	for _, f := range b.funcs {
-		types[f.t] = f
-	}
-	return types
-}
-
-// errFunc returns why f cannot be registered, "" if it can.
-func errFunc(f *uuidFunc, others map[reflect.Type]bool) string {
-	never := mustNotCopy(f.t)
-	switch {
-	case f.isNil:
-		return "a function is nil"
-	case f.t.Kind() == reflect.Pointer, f.t.Kind() == reflect.Interface:
-		return "it is a pointer or an interface"
-	case f.t.PkgPath() == "" && f.t.Name() != "":
-		return "Go predeclares it, and its values that are no UUIDs would be stored as null: define a type"
-	case never == f.t:
-		return "a value of it must not be copied"
-	case never != nil:
-		return fmt.Sprintf("a value of type %v in it must not be copied", never)
-	case hasOwnRepresentation(f.t):
-		return "it has a representation of its own"
-	case others[f.t]:
-		return "it is registered otherwise, or twice"
-	}
-	return ""
+// valueOf returns the value of t that has the UUID id.
+func (f *uuidFunc) valueOf(id uuid.UUID) (reflect.Value, error) {
+	v := reflect.New(f.t).Elem()
+	err := f.set(v, id, true)
+	return v, err
 }
 
 // funcCodec is the codec of a type of RegisterUUIDFunc.
@@ -191,10 +124,3 @@ func (c *funcCodec) EncoderIn(bson.EncodeContext) structcodec.ValueCodec { retur
 
 // DecoderIn returns c: no option changes how a UUID is read.
 func (c *funcCodec) DecoderIn(bson.DecodeContext) structcodec.ValueCodec { return c }
-
-// valueOf returns the value of t that has the UUID id.
-func (f *uuidFunc) valueOf(id uuid.UUID) (reflect.Value, error) {
-	v := reflect.New(f.t).Elem()
-	err := f.set(v, id, true)
-	return v, err
-}

@@ -1,43 +1,47 @@
 package bsoncodec
 
 import (
-	"fmt"
 	"reflect"
 	"runtime"
-	"strings"
 
 	"github.com/bsonids/bsonids/internal/elements"
 )
 
-// A struct has the methods of the fields that it embeds. If one is a method for BSON, the driver calls it for the whole
-// struct:
-//
-//	type Customer struct {
-//		uuidrep.ID[Customer] `bson:"_id"`
-//		Name                 string
-//	}
-//
-// Within a document a Customer is a UUID then, and its Name is lost.
+// A method is one of the four methods that the driver calls.
+type method struct{ decode, whole bool }
 
-// errPromoted is the error of a struct that has the method m from a field that it embeds, if it has other fields that the
-// driver would store. It is nil for any other type.
-func (r *typeRules) errPromoted(t reflect.Type, m method, jsonTags bool) error {
-	origin, lost := m.promoted(t, r.storesEmbedded(m.decode), jsonTags, 0)
-	if len(lost) == 0 {
-		return nil
+// name returns the name of m. The names stand in the calls of MethodByName, too, because the linker keeps all methods of a
+// program that calls it with a variable.
+func (m method) name() string {
+	switch {
+	case m.decode && m.whole:
+		return "UnmarshalBSON"
+	case m.decode:
+		return "UnmarshalBSONValue"
+	case m.whole:
+		return "MarshalBSON"
 	}
-	verb := "encodes"
-	if m.decode {
-		verb = "decodes"
+	return "MarshalBSONValue"
+}
+
+// of returns m of the type t, or of *t if t does not have it.
+func (m method) of(t reflect.Type) (reflect.Method, bool) {
+	find := func(t reflect.Type) (reflect.Method, bool) {
+		switch {
+		case m.decode && m.whole:
+			return t.MethodByName("UnmarshalBSON")
+		case m.decode:
+			return t.MethodByName("UnmarshalBSONValue")
+		case m.whole:
+			return t.MethodByName("MarshalBSON")
+		}
+		return t.MethodByName("MarshalBSONValue")
 	}
-	fields := "the field " + lost[0]
-	if len(lost) > 1 {
-		fields = "the fields " + strings.Join(lost, ", ")
+	found, ok := find(t)
+	if !ok && t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer {
+		found, ok = find(reflect.PointerTo(t))
 	}
-	return &UnregisteredTypeError{Type: t, decode: m.decode, method: true, reason: fmt.Sprintf(
-		"its method %s is that of the embedded field %s, which %s the whole struct, without %s: give the embedded field a name, "+
-			`tag what is not to be stored with bson:"-", or call RegisterDocumentType(%s) of the RegistryBuilder for the document `+
-			"of all fields", m.name(), origin, verb, fields, typeFor(t))}
+	return found, ok
 }
 
 // promoted returns the path of the embedded field from which the struct t has the method m, "" if t declares it, and the

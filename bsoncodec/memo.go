@@ -1,0 +1,47 @@
+package bsoncodec
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+// onFirstUse keeps the first value that it is given.
+type onFirstUse[V any] struct{ kept atomic.Pointer[V] }
+
+// get returns the kept value, which is what choose returns on the first call. It is safe for
+// concurrent use.
+func (o *onFirstUse[V]) get(choose func() V) V {
+	if v := o.kept.Load(); v != nil {
+		return *v
+	}
+	v := choose()
+	o.kept.CompareAndSwap(nil, &v)
+	return *o.kept.Load()
+}
+
+// memo keeps what make returns for each key. Each new key copies the map, so there must be few.
+type memo[K comparable, V any] struct {
+	make func(K) V
+	mu   sync.Mutex // held by additions
+	kept atomic.Pointer[map[K]V]
+}
+
+// get returns the value for key. It is safe for concurrent use.
+func (m *memo[K, V]) get(key K) V {
+	if kept := m.kept.Load(); kept != nil {
+		if v, ok := (*kept)[key]; ok {
+			return v
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	extended := map[K]V{}
+	if kept := m.kept.Load(); kept != nil {
+		extended = maps.Clone(*kept)
+	}
+	v := m.make(key) // another goroutine may have made one, too: they are alike
+	extended[key] = v
+	m.kept.Store(&extended)
+	return v
+}

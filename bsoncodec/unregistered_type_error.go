@@ -1,0 +1,89 @@
+package bsoncodec
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// UnregisteredTypeError is the error of encoding or decoding a value of a type that holds a UUID,
+// as far as the registry can tell, and that the registry has no codec for. The driver alone would
+// write such a value as binary subtype 0, or as a document that nothing else reads. It is also the
+// error of a type of driver version 1, such as primitive.ObjectID, which version 2 takes for another
+// one; of a struct that has a marshaling method from a field that it embeds, if that method would
+// lose its other fields; and of a value whose marshaling method writes a UUID as binary subtype 0.
+// Match it with [errors.As] and a variable of type *UnregisteredTypeError.
+type UnregisteredTypeError struct {
+	Type reflect.Type
+
+	// Path is where the value is in the document that was encoded, its keys and indexes with dots
+	// between them; those in the scope of code follow the key of the code. It is empty if the value is
+	// the whole document, or was not found. After decoding it is empty too: the Keys of a
+	// [bson.DecodeError], which wraps this error, tell the path.
+	Path string
+
+	decode         bool
+	notAddressable bool                     // a value that is addressable is encoded
+	method         bool                     // the method of a value or of a pointer to it is refused
+	only           func(reflect.Value) bool // reports whether a value is refused, nil if all of the type are
+	reason         string
+}
+
+func (e *UnregisteredTypeError) Error() string {
+	verb := "encode"
+	if e.decode {
+		verb = "decode a value into"
+	}
+	at := ""
+	if e.Path != "" {
+		at = " at " + strconv.Quote(e.Path)
+	}
+	return fmt.Sprintf("bsoncodec: cannot %s %s%s: %s", verb, qualified(e.Type), at, e.reason)
+}
+
+// typeFor returns the expression of Go for the reflect.Type t, as far as its name tells.
+func typeFor(t reflect.Type) string { return "reflect.TypeFor[" + typeName(t) + "]()" }
+
+// typeName returns the name of t in Go, as far as it tells.
+func typeName(t reflect.Type) string {
+	var name strings.Builder
+	start := 0 // of the last identifier or import path
+	s := t.String()
+	for i := range len(s) {
+		switch s[i] {
+		case '[', ']', ',', '*', ' ', '{', '}':
+			name.WriteString(s[start : i+1])
+			start = i + 1
+		case '/':
+			start = i + 1
+		}
+	}
+	name.WriteString(s[start:])
+	return name.String()
+}
+
+// qualified returns the name of t with the import path of its package.
+func qualified(t reflect.Type) string {
+	if t.PkgPath() == "" {
+		return t.String()
+	}
+	return t.PkgPath() + "." + t.Name()
+}
+
+// errNotRegistered is the error of a t of kind [16]byte that is not registered.
+func errNotRegistered(t reflect.Type, decode bool) error {
+	return &UnregisteredTypeError{Type: t, decode: decode, reason: fmt.Sprintf("its kind is [16]byte and it is not registered: "+
+		"call RegisterUUIDType(%s) of the RegistryBuilder if it is a UUID, or RegisterBytesType if it is plain bytes", typeFor(t))}
+}
+
+// errPointerReceiver is the error of encoding a t that has marshaling methods: it comes to an
+// arrayCodec only if they have a pointer receiver and the value is not addressable. The error is
+// nil if t has none. A value that is decoded into is always addressable.
+func errPointerReceiver(t reflect.Type) error {
+	if p := reflect.PointerTo(t); !p.Implements(tValueMarshaler) && !p.Implements(tMarshaler) {
+		return nil
+	}
+	return &UnregisteredTypeError{Type: t, notAddressable: true, reason: "its marshaling method has a pointer receiver, and the driver calls " +
+		"that for addressable values only: give the method a value receiver, or encode a pointer"}
+}
