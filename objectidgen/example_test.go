@@ -53,6 +53,23 @@ func ExampleGenerator_Fill() {
 	// Output: 100000
 }
 
+// A program that relies on the order of its ids checks that no new order has begun.
+func ExampleGenerator_Orders() {
+	now := time.Date(2026, 2, 24, 12, 0, 0, 0, time.UTC)
+	g, err := objectidgen.NewGenerator(objectidgen.WithClock(func() time.Time { return now }))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		fmt.Println(g.NewObjectID().Timestamp(), g.Orders())
+		now = now.Add(-time.Hour) // the clock is set back
+	}
+	// Output:
+	// 2026-02-24 12:00:00 +0000 UTC 1
+	// 2026-02-24 11:00:00 +0000 UTC 2
+}
+
 func ExampleGenerator_Renew() {
 	g := objectidgen.Default()
 	before := objectidgen.Decode(g.NewObjectID())

@@ -33,7 +33,7 @@ import (
 //   - The clock is behind its highest reading in the order by more than [WithMaxRollback] allows, one minute by default.
 //     The timestamp then goes back to the clock's time. A clock that showed a wrong time for a moment has no lasting
 //     effect, and ids that were made faster than seconds pass do not end an order.
-//   - The process was copied; see the section "Copies of a process" of the package.
+//   - The process was copied; see the section "Copies of a process".
 //   - The 2^24 ids of a second are used up, and the clock stands still for as long as [WithMaxWait] allows, or there is
 //     no later second that the timestamp can hold.
 //
@@ -50,6 +50,36 @@ import (
 //
 // Without WithClock the time is that of [time.Now]. It is read through the monotonic clock, which is compared with the
 // wall clock every millisecond: when the wall clock is set, the Generator follows within that time.
+//
+// # Copies of a process
+//
+// A process that is started again draws a new
+// process value. A copy of a running process begins with the process value and the counter of the original, and a
+// Generator notices this as follows:
+//
+//   - fork(2): on Linux 4.14 and later before the first id, by a page of memory that the kernel clears. On other systems
+//     the process id is compared every millisecond, or for every id with [WithClock].
+//   - A snapshot of a virtual machine or a checkpoint of a process that is restored: at the next comparison of the wall
+//     clock with the monotonic clock, which comes within a millisecond of the monotonic clock. They are apart if one of
+//     the clocks continued where it was and the other shows the present. In many virtual machines both continue, until
+//     a time service sets the wall clock; the copy is noticed then, if the clock is set by 2 ms or more at once (on
+//     systems other than Linux by 50 ms and a thousandth of the time since the last comparison). With WithClock it is
+//     not noticed.
+//
+// What can repeat before that are the ids of calls that were in progress when the copy was made, and those that the
+// original and the copy make until the comparison: with the clock already set, the ids of one millisecond.
+//
+// A copy that no clock gives away is never noticed: one in which both clocks continue and are adjusted slowly, or both
+// show the present. [Generator.Renew] is the only guarantee. If you restore snapshots, call it in each copy before the
+// first insert, in the hook that your platform offers.
+//
+// The kernel's random source is copied with a virtual machine, too. Unless the kernel is told of the copy (by a VM
+// generation ID, since Linux 5.18), it returns the same bytes in all copies for up to a minute. What a Generator draws is
+// therefore combined with the time to the nanosecond, which tells copies apart as far as their clocks do.
+//
+// The clocks are apart, too, when the wall clock was set or the machine was asleep. A Generator then begins a new order
+// although it was not copied, which does no harm. The ids of [Generator.NewObjectIDAt] keep their order in a copy; their
+// numbers jump ahead, so that copies differ.
 //
 // It implements the sections "Timestamp Field", "Random Value" and "Counter" of the document "ObjectID format".
 type Generator struct {
@@ -204,7 +234,8 @@ func Default() *Generator {
 	return makeDefault()
 }
 
-// NewObjectID returns the next ObjectID of [Default].
+// NewObjectID returns the next ObjectID of [Default]. It cannot fail: [crypto/rand] ends the program rather than return an
+// error, a time that the timestamp cannot hold is clamped, and a clock that stands still ends the wait in a new order.
 func NewObjectID() bson.ObjectID {
 	return Default().NewObjectID()
 }

@@ -24,6 +24,18 @@ func Max() bson.ObjectID {
 
 // Parts are the three fields of an ObjectID. It is a plain value, safe to copy and to share.
 //
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|          seconds since 1970-01-01T00:00:00Z, unsigned         |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|         process value: 40 bits, random once per process       |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	| process value |    counter: 24 bits, random start, +1 each    |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//
+// The seconds and the counter are big-endian, so that the order of the bytes is the order of time.
+//
 // The specification forbids accessors for the process value and the counter on the ObjectID type, because programs must
 // not depend on them. Parts is for diagnosis and for tests.
 type Parts struct {

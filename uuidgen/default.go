@@ -12,10 +12,12 @@ var (
 	defaultV7 = newGenerator(layoutV7, idoption.New("uuidgen", ""))
 )
 
-// NewV4 returns a random UUID (RFC 9562, section 5.4) from [DefaultV4].
+// NewV4 returns a random UUID (RFC 9562, section 5.4) from [DefaultV4]. The error has the form that all
+// versions share. It is nil, since crypto/rand ends the program rather than return an error.
 func NewV4() (uuid.UUID, error) { return defaultV4.NewUUID() }
 
-// NewV7 returns a UUID of version 7 (RFC 9562, section 5.7) from [DefaultV7].
+// NewV7 returns a UUID of version 7 (RFC 9562, section 5.7) from [DefaultV7]. It fails with [ErrTimeRange]
+// while the system's clock is before 1970: the timestamp cannot hold that time.
 func NewV7() (uuid.UUID, error) { return defaultV7.NewUUID() }
 
 // DefaultV4 returns the Generator that [NewV4] uses.

@@ -144,6 +144,30 @@ func ExampleGenerator_NewUUIDAt() {
 	// Output: 2012-06-01 08:30:00 +0000 UTC <nil>
 }
 
+// A program that relies on the order of its ids checks that no new order has begun.
+func ExampleGenerator_Orders() {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ids, err := uuidgen.NewV7Generator(uuidgen.WithClock(func() time.Time { return now }))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		id, err := ids.NewUUID()
+		if err != nil {
+			log.Fatal(err)
+		}
+		at, err := uuidgen.Time(id)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(at, ids.Orders())
+		now = now.Add(-time.Hour) // the clock is set back
+	}
+	// Output:
+	// 2026-03-01 12:00:00 +0000 UTC 1
+	// 2026-03-01 11:00:00 +0000 UTC 2
+}
+
 func ExampleV1ToV6() {
 	v6, err := uuidgen.V1ToV6(uuid.MustParse("c232ab00-9414-11ec-b3c8-9f6bdeced846"))
 	if err != nil {

@@ -54,8 +54,25 @@ import (
 //
 // # Copies of a process
 //
-// A Generator holds random bytes in stock. It draws them anew when it finds that the process is a
-// copy of the one that drew them: see the section Copies of a process of the package.
+// Without [WithRandom], random bits come from a stock whose key is from the system's source (crypto/rand).
+// An id tells nothing about other ids to anyone who cannot read the memory of the process, except that
+// [Generator.NewUUIDAt] counts. An id is still not a secret, and an id in the order of time tells its
+// age.
+//
+// A copy of a process has the same stock. A Generator notices a fork before the next id, and a restored
+// snapshot when the clocks show it. A copy that no clock gives away is not noticed: call [Generator.Renew]
+// in it before the next id. The page docs/copies-of-a-process.md of the repository says what can repeat
+// until then.
+//
+// # The standard library's type
+//
+// Go 1.27 has a uuid.UUID in its standard library. An id becomes one by a conversion, and a source for
+// inserts by autoid.SourceFunc; [Time], [TimeV8] and [CompareTime] take it as it is:
+//
+//	autoid.SourceFunc(func() (any, error) {
+//		id, err := ids.NewUUID()
+//		return uuid.UUID(id), err // the standard library's
+//	})
 type Generator struct {
 	machine *serial.Machine // of a format of another package; nil, and layout too, in the zero Generator
 
@@ -492,8 +509,8 @@ func (g *Generator) read() (reading, error) {
 	}
 }
 
-// A share is what ids are made of: n timestamps from step on, and the given number of words of the
-// page from word on, or other random bytes if that is none.
+// A share is reserved for n ids: n timestamps from step on, and a number of words of random bytes from
+// word on. If the number is 0, the random bytes are not those of the page.
 type share struct {
 	page                 *page
 	n, step, word, words uint64

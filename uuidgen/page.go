@@ -8,8 +8,8 @@ import (
 	"github.com/bsonids/bsonids/internal/order"
 )
 
-// A page is what ids are drawn from: a run of timestamps and a stock of random bytes. One
-// compare-and-swap of its state takes an id's share of both.
+// A page has timestamps and random bytes for many ids. One compare-and-swap of its state takes the share
+// of an id.
 //
 // Another page follows when the random bytes are used up, when the process may be a copy, when a new
 // order begins, or when the clock has gone further than the state can count. Every timestamp of a

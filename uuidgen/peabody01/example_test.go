@@ -1,6 +1,7 @@
 package peabody01_test
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -55,6 +56,19 @@ func ExampleDecodeV7() {
 	// 2022-02-22T19:22:22.123Z RoundUp
 	// 2022-02-22T19:22:22.123Z Floor
 	// 2022-02-22T19:22:22.123Z RawCount
+}
+
+// A UUID that is not of the format that the caller names.
+func ExampleDecodeV6_fieldError() {
+	_, err := peabody01.DecodeV6(uuid.MustParse("919108f7-52d1-4320-9bac-f847db4148a8"))
+	var field *uuidgen.FieldError
+	if errors.As(err, &field) {
+		fmt.Println(field.Field, field.Value)
+	}
+	fmt.Println(err)
+	// Output:
+	// ver 4
+	// peabody01: version 6: field ver is 0x4: want the version
 }
 
 func ExampleNewV8Generator() {
