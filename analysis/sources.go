@@ -172,7 +172,7 @@ func (c *checker) kindOfCollection(coll ast.Expr) string {
 		call := e.(*ast.CallExpr)
 		for i := 2; i < len(call.Args); i++ {
 			if opt, ok := call.Args[i].(*ast.CallExpr); !ok || !c.callsPackage(opt, autoid) {
-				return "" // it can be AllowMisfitIDs
+				return "" // it can be WithMisfitIDs
 			}
 		}
 		return c.kindOfSource(call.Args[1])
@@ -234,13 +234,13 @@ func (c *checker) insertOne(doc ast.Expr, kind string, filled bool) {
 	}
 	of := kindOf(id.Type())
 	for _, misfit := range misfits[kind] {
-		if of == misfit && !c.names("AllowMisfitIDs") {
+		if of == misfit && !c.names("WithMisfitIDs") {
 			c.report(doc, "id", fmt.Sprintf("the source makes %s, and the _id of %s is %s: the insert is refused; "+
 				"use a source of that kind, or give the field the type of the ids", kind, name, of))
 			return
 		}
 	}
-	if !filled && !omitempty && !c.isSet("ZeroIDAsMissing") && (isUUID(id.Type()) || isBSON(id.Type(), "ObjectID")) {
+	if !filled && !omitempty && !c.isSet("WithZeroIDAsMissing") && (isUUID(id.Type()) || isBSON(id.Type(), "ObjectID")) {
 		c.report(doc, "id", "the _id of "+name+
 			" has no omitempty: a zero _id is refused, and never replaced by the source of the autoid.Collection")
 	}

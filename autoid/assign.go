@@ -11,7 +11,7 @@ import (
 )
 
 // Assign puts the next id of src into doc if the _id of doc is missing or zero, see
-// [ZeroIDAsMissing]. Otherwise it does not ask src. It is for code that must know the id before the
+// [WithZeroIDAsMissing]. Otherwise it does not ask src. It is for code that must know the id before the
 // insert, such as the hooks of an object-document mapper:
 //
 //	if err := autoid.Assign(src, &user); err != nil {

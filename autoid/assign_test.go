@@ -236,7 +236,7 @@ func TestWriteBack(t *testing.T) {
 	ctx := context.Background()
 	s := newTestServer()
 	client, _ := s.client(t, registered())
-	users := Wrap(client.Database("db").Collection("users"), &counter{}, WriteBack())
+	users := Wrap(client.Database("db").Collection("users"), &counter{}, WithWriteBack())
 
 	ada := user{Name: "Ada"}
 	res, err := users.InsertOne(ctx, &ada)
@@ -317,7 +317,7 @@ func TestWrapErrors(t *testing.T) {
 func TestAssignToID(t *testing.T) {
 	server := newTestServer()
 	client, started := server.client(t, registered())
-	coll := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WriteBack())
+	coll := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WithWriteBack())
 	type jsonTag struct {
 		Key uuid.UUID `json:"_id" bson:"id"`
 	}
@@ -333,41 +333,41 @@ func TestAssignToID(t *testing.T) {
 		t.Errorf("sent %v", started())
 	}
 
-	// A client with UseJSONStructTags reads the json tag, and so does WriteBack.
+	// A client with UseJSONStructTags reads the json tag, and so does WithWriteBack.
 	json, _ := server.client(t, registered(), options.Client().SetBSONOptions(&options.BSONOptions{UseJSONStructTags: true}))
 	type tagged struct {
 		ID string `json:"_id"`
 	}
 	var doc tagged
-	if _, err := Wrap(json.Database("db").Collection("c"), always("x"), WriteBack()).InsertOne(ctx, &doc); err != nil || doc.ID != "x" {
+	if _, err := Wrap(json.Database("db").Collection("c"), always("x"), WithWriteBack()).InsertOne(ctx, &doc); err != nil || doc.ID != "x" {
 		t.Errorf("%v, %v", doc, err)
 	}
 }
 
-// TestWriteBackMistakes tests what is said of documents into which WriteBack cannot put an id, and that of several documents those
+// TestWriteBackMistakes tests what is said of documents into which WithWriteBack cannot put an id, and that of several documents those
 // before the one that is refused keep their ids.
 func TestWriteBackMistakes(t *testing.T) {
 	type user struct {
 		ID uuid.UUID `bson:"_id,omitempty"`
 	}
 	client, started := newTestServer().client(t, registries(t)["plans"]())
-	users := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WriteBack())
+	users := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WithWriteBack())
 	one := func(doc any) error { _, err := users.InsertOne(ctx, doc); return err }
 	for what, c := range map[string]struct {
 		err  error
 		want string
 	}{
 		"a struct": {one(user{}), "autoid: no id for a document of type autoid.user: the document has no place for an _id: " +
-			"a struct needs a pointer to get an _id (the option WriteBack puts it there)"},
+			"a struct needs a pointer to get an _id (the option WithWriteBack puts it there)"},
 		"a D": {one(bson.D{}), "autoid: no id for a document of type bson.D: the document has no place for an _id: " +
-			"a bson.D needs a pointer to get an _id (the option WriteBack puts it there)"},
+			"a bson.D needs a pointer to get an _id (the option WithWriteBack puts it there)"},
 		"no field": {one(&struct{ A int }{}), "autoid: no id for a document of type *struct { A int }: the document has no place for an _id: " +
-			"no field, or more than one, has the bson tag _id (the option WriteBack puts it there)"},
+			"no field, or more than one, has the bson tag _id (the option WithWriteBack puts it there)"},
 		"a model": {func() error {
 			_, err := users.BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(user{})})
 			return err
 		}(), "autoid: no id for document 0 of type autoid.user: the document has no place for an _id: " +
-			"a struct needs a pointer to get an _id (the option WriteBack puts it there)"},
+			"a struct needs a pointer to get an _id (the option WithWriteBack puts it there)"},
 	} {
 		var failed *IDError
 		if !errors.Is(c.err, ErrNotAssignable) || !errors.As(c.err, &failed) || failed.Index != 0 || c.err.Error() != c.want {
@@ -383,16 +383,16 @@ func TestWriteBackMistakes(t *testing.T) {
 	if first.ID != (uuid.UUID{1}) || docs[2].(*user).ID != uuid.Nil || len(started()) != 0 {
 		t.Errorf("the documents are %v, sent %v", docs, started())
 	}
-	if err := Assign(always(1), user{}); err == nil || strings.Contains(err.Error(), "WriteBack") || strings.Count(err.Error(), "autoid:") != 1 {
+	if err := Assign(always(1), user{}); err == nil || strings.Contains(err.Error(), "WithWriteBack") || strings.Count(err.Error(), "autoid:") != 1 {
 		t.Errorf("Assign: got %v", err)
 	}
 	// Without Register nothing is put into a document.
 	client, _ = newTestServer().client(t, nil)
-	if _, err := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WriteBack()).InsertOne(ctx, first); !errors.Is(err, ErrNotRegistered) {
+	if _, err := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WithWriteBack()).InsertOne(ctx, first); !errors.Is(err, ErrNotRegistered) {
 		t.Errorf("got %v", err)
 	}
 	empty := &user{}
-	if _, err := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WriteBack()).InsertOne(ctx, empty); !errors.Is(err, ErrNotRegistered) || empty.ID != uuid.Nil {
+	if _, err := Wrap(client.Database("db").Collection("c"), always(uuid.UUID{1}), WithWriteBack()).InsertOne(ctx, empty); !errors.Is(err, ErrNotRegistered) || empty.ID != uuid.Nil {
 		t.Errorf("got %v, %v", err, empty)
 	}
 }
@@ -420,13 +420,13 @@ func TestErrorsNameThePackageOnce(t *testing.T) {
 		"assign source": Assign(nil, bson.M{}),
 		"upsert": second(Wrap(plain, u).UpdateOne(ctx, byA, bson.A{bson.M{"$set": byA}},
 			options.UpdateOne().SetUpsert(true))),
-		"upsert source":      second(Wrap(plain, boom).UpdateOne(ctx, byA, bson.M{"$set": byA}, options.UpdateOne().SetUpsert(true))),
-		"upsert zero":        second(Wrap(plain, u).UpdateOne(ctx, bson.M{"_id": nil}, bson.M{"$set": byA}, options.UpdateOne().SetUpsert(true))),
-		"upsert malformed":   second(Wrap(plain, u).UpdateOne(ctx, byA, bson.Raw{1}, options.UpdateOne().SetUpsert(true))),
-		"replacement":        second(Wrap(plain, u).ReplaceOne(ctx, byA, byA, options.Replace().SetUpsert(true))),
-		"Document":           second(plain.InsertOne(ctx, Document(boom, bson.M{}))),
-		"Document WriteBack": second(plain.InsertOne(ctx, Document(u, bson.M{}, WriteBack()))),
-		"nil option":         second(Wrap(plain, u, nil).InsertOne(ctx, bson.M{})),
+		"upsert source":          second(Wrap(plain, boom).UpdateOne(ctx, byA, bson.M{"$set": byA}, options.UpdateOne().SetUpsert(true))),
+		"upsert zero":            second(Wrap(plain, u).UpdateOne(ctx, bson.M{"_id": nil}, bson.M{"$set": byA}, options.UpdateOne().SetUpsert(true))),
+		"upsert malformed":       second(Wrap(plain, u).UpdateOne(ctx, byA, bson.Raw{1}, options.UpdateOne().SetUpsert(true))),
+		"replacement":            second(Wrap(plain, u).ReplaceOne(ctx, byA, byA, options.Replace().SetUpsert(true))),
+		"Document":               second(plain.InsertOne(ctx, Document(boom, bson.M{}))),
+		"Document WithWriteBack": second(plain.InsertOne(ctx, Document(u, bson.M{}, WithWriteBack()))),
+		"nil option":             second(Wrap(plain, u, nil).InsertOne(ctx, bson.M{})),
 	} {
 		if err == nil || strings.Count(err.Error(), "autoid:") != 1 {
 			t.Errorf("%s: got %v", name, err)

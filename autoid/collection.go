@@ -19,7 +19,7 @@ import (
 // InsertOne, InsertMany and BulkWrite give a document without an _id the source's next id as its
 // first element. A document with an _id keeps it, and the source is not asked; see [Document] for
 // what counts as missing, and which ids are refused. An ObjectID fits a string if the client has
-// ObjectIDAsHexString. The caller's documents are not changed, unless [WriteBack] is set.
+// ObjectIDAsHexString. The caller's documents are not changed, unless [WithWriteBack] is set.
 //
 // UpdateOne, UpdateMany, FindOneAndUpdate and the updates of BulkWrite set the source's next id with
 // $setOnInsert, if their option Upsert is set, the filter does not give the _id, and the update does
@@ -195,7 +195,7 @@ func (c *Collection) writeBack(d *document, target any) error {
 	id, err := assign(c.src, target, e.reading, func(id any) error { return c.fitsWrittenBack(e, d, id) })
 	if err != nil {
 		if errors.Is(err, ErrNotAssignable) {
-			err = fmt.Errorf("%w (the option WriteBack puts it there)", err)
+			err = fmt.Errorf("%w (the option WithWriteBack puts it there)", err)
 		}
 		return &IDError{Index: int(d.index), Document: d.caller(), Err: err, single: d.single}
 	}
@@ -203,7 +203,7 @@ func (c *Collection) writeBack(d *document, target any) error {
 	return nil
 }
 
-// fitsWrittenBack returns an error if id does not fit into the document that d is for. WriteBack converts an id to the type of
+// fitsWrittenBack returns an error if id does not fit into the document that d is for. WithWriteBack converts an id to the type of
 // its place, so most ids fit that do not without it. But a UUID that is converted to a type that marshals itself is written
 // in the representation of that type, and not in that of the registry, as the upserts of the collection write it.
 func (c *Collection) fitsWrittenBack(e *encoding, d *document, id any) error {

@@ -610,7 +610,7 @@ func TestUpdatesWithoutAnID(t *testing.T) {
 			}
 		}
 		zero := bson.A{bson.D{{Key: "$set", Value: bson.D{{Key: "_id", Value: bson.ObjectID{}}}}}}
-		if err := m.do(Wrap(ours, always("x"), KeepZeroIDs()), bson.M{"_id": 1}, zero); err != nil {
+		if err := m.do(Wrap(ours, always("x"), WithZeroIDs()), bson.M{"_id": 1}, zero); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
 	}
@@ -651,7 +651,7 @@ func TestProbes(t *testing.T) {
 	}
 	reg.RegisterTypeEncoder(reflect.TypeFor[*encodeProbe](), bson.ValueEncoderFunc(func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return errFailing }))
 	client, started := newTestServer().client(t, reg)
-	coll := Wrap(client.Database("db").Collection("c"), &counter{}, WriteBack())
+	coll := Wrap(client.Database("db").Collection("c"), &counter{}, WithWriteBack())
 	if _, err := coll.BulkWrite(ctx, []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(bson.M{})}); !errors.Is(err, errFailing) || !strings.HasPrefix(err.Error(), "autoid: ") {
 		t.Errorf("got %v", err)
 	}

@@ -16,14 +16,14 @@ import (
 // with an _id, at any position and of any type, is encoded as it is and src is not asked. A struct
 // field whose tag has omitempty counts as missing if it is zero or encoded as null, arrays and
 // structs such as a UUID and a NullUUID included; the tag can be a json tag if the client has
-// UseJSONStructTags, and the client's OmitEmpty counts as omitempty. [ZeroIDAsMissing] makes every
+// UseJSONStructTags, and the client's OmitEmpty counts as omitempty. [WithZeroIDAsMissing] makes every
 // zero _id count as missing. An _id that is null, the zero ObjectID or a binary value of 16 zero
-// octets, and does not count as missing, is an error that wraps [ErrZeroID], unless [KeepZeroIDs] is
+// octets, and does not count as missing, is an error that wraps [ErrZeroID], unless [WithZeroIDs] is
 // set. Other zero values, such as 0 and "", are ids.
 //
 // An id of the source must fit the field or the element of a map that is the _id: if what the
 // registry writes for the id cannot be read back into the type of the field, encoding fails, unless
-// [AllowMisfitIDs] is set. This is decided once for a type of ids and a type of fields. Fields of an
+// [WithMisfitIDs] is set. This is decided once for a type of ids and a type of fields. Fields of an
 // interface type take any id. What an option of a client lets it read fits, too: an ObjectID into a
 // string, a fraction into an integer.
 //
@@ -41,7 +41,7 @@ import (
 // registry: these fail with [ErrNotRegistered], as does a registry without [Register].
 //
 // If src fails or its id is nil or refused, encoding fails with an [*IDError] whose Index is -1, and src is
-// asked again the next time. A nil Option and [WriteBack] are such errors, too. A client-level bulk
+// asked again the next time. A nil Option and [WithWriteBack] are such errors, too. A client-level bulk
 // write encodes its models batch by batch, so the batches before such an error have been written.
 // The methods of a [Collection] have no such limit.
 func Document(src Source, doc any, opts ...Option) any {
@@ -53,7 +53,7 @@ func Document(src Source, doc any, opts ...Option) any {
 	}
 	s, err := newSettings(opts)
 	if err == nil && s.writeBack {
-		err = errors.New("autoid: WriteBack does not apply to a Document: call Assign")
+		err = errors.New("autoid: WithWriteBack does not apply to a Document: call Assign")
 	}
 	return &document{origin: &origin{src: src, settings: s, err: err}, doc: doc, index: -1}
 }

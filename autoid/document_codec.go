@@ -282,7 +282,7 @@ func rawPlacement(raw bson.Raw, zeroIsMissing bool) (placement, bson.RawValue) {
 	return given(true, zeroIsMissing && isZeroRaw(id)), id
 }
 
-// isZeroRaw reports whether an encoded _id is zero, see ZeroIDAsMissing.
+// isZeroRaw reports whether an encoded _id is zero, see WithZeroIDAsMissing.
 func isZeroRaw(id bson.RawValue) bool {
 	switch id.Type {
 	case bson.TypeNull, bson.TypeUndefined:

@@ -98,7 +98,7 @@ func TestPlacer(t *testing.T) {
 	}
 }
 
-// TestZeroRaw tests which encoded values count as zero, see ZeroIDAsMissing.
+// TestZeroRaw tests which encoded values count as zero, see WithZeroIDAsMissing.
 func TestZeroRaw(t *testing.T) {
 	for _, v := range []any{bson.Null{}, bson.Undefined{}, "", bson.ObjectID{}, false, int32(0), int64(0), 0.0, uuid.Nil, bson.Binary{Subtype: 4, Data: make([]byte, 16)}, bson.Binary{}} {
 		kind, data, err := bson.MarshalValue(v)
@@ -160,7 +160,7 @@ func TestZeroIDOfAnEmbeddedStruct(t *testing.T) {
 	}
 	reg := bson.NewMgoRegistry()
 	Register(reg)
-	raw, err := encode(reg, Document(always("drawn"), embedding{Name: "Ada"}, ZeroIDAsMissing()))
+	raw, err := encode(reg, Document(always("drawn"), embedding{Name: "Ada"}, WithZeroIDAsMissing()))
 	if want := marshal(t, bson.D{{Key: "_id", Value: "drawn"}, {Key: "name", Value: "Ada"}}); err != nil || !bytes.Equal(raw, want) {
 		t.Errorf("got %v, %v", bson.Raw(raw), err)
 	}

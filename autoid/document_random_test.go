@@ -126,7 +126,7 @@ func TestDocumentStructs(t *testing.T) {
 			doc = v.Elem().Interface()
 		}
 		var src counter
-		got, gotErr := encode(reg, Document(&src, doc, KeepZeroIDs(), AllowMisfitIDs()), set...)
+		got, gotErr := encode(reg, Document(&src, doc, WithZeroIDs(), WithMisfitIDs()), set...)
 		plain, err := encode(reg, doc, set...)
 		if err != nil || gotErr != nil {
 			if fmt.Sprint(err) != fmt.Sprint(gotErr) {
@@ -223,7 +223,7 @@ func TestZeroIDsOfStructs(t *testing.T) {
 			settings := contexts[at]
 			what := fmt.Sprintf("%s, context %d: %T with %#v", name, at, doc, id)
 			var src counter
-			got, err := encode(reg, Document(&src, doc, AllowMisfitIDs()), settings...)
+			got, err := encode(reg, Document(&src, doc, WithMisfitIDs()), settings...)
 			plain, plainErr := encode(reg, doc, settings...)
 			if plainErr != nil {
 				t.Fatalf("%s: %v", what, plainErr)
@@ -321,7 +321,7 @@ func FuzzDocumentRaw(f *testing.F) {
 			case want == nil && errors.Is(err, ErrZeroID) != refused:
 				t.Fatalf("got %v, want it refused: %v", err, refused)
 			}
-			got, err := encode(reg, Document(&src, doc, KeepZeroIDs()))
+			got, err := encode(reg, Document(&src, doc, WithZeroIDs()))
 			if fmt.Sprint(err) != fmt.Sprint(want) {
 				t.Fatalf("got %v, want %v", err, want)
 			}

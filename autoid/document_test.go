@@ -190,7 +190,7 @@ func TestDocument(t *testing.T) {
 			}
 			want := withID(t, plain, int32(1))
 			var src counter
-			d := Document(&src, tc.doc, KeepZeroIDs(), AllowMisfitIDs())
+			d := Document(&src, tc.doc, WithZeroIDs(), WithMisfitIDs())
 			for range 2 { // the second encoding has the same id
 				got, err := encode(reg, d)
 				if err != nil {
@@ -212,7 +212,7 @@ func TestDocument(t *testing.T) {
 				for _, reg := range []*bson.Registry{reg, registered(), bson.NewMgoRegistry()} {
 					Register(reg)
 					plain, err := encode(reg, tc.doc, set...)
-					got, gotErr := encode(reg, Document(&counter{}, tc.doc, KeepZeroIDs(), AllowMisfitIDs()), set...)
+					got, gotErr := encode(reg, Document(&counter{}, tc.doc, WithZeroIDs(), WithMisfitIDs()), set...)
 					if err != nil { // the mgo registry refuses a duplicate key
 						if gotErr == nil || gotErr.Error() != err.Error() {
 							t.Errorf("got %v, the driver %v", gotErr, err)

@@ -19,19 +19,19 @@ var (
 	errNilID = errors.New("autoid: the source gave a nil id")
 
 	// ErrZeroID reports an _id, of a document or of a [Source], that is null, the zero ObjectID or a
-	// binary value of 16 zero octets, without the option [KeepZeroIDs].
+	// binary value of 16 zero octets, without the option [WithZeroIDs].
 	ErrZeroID = errors.New("autoid: the _id is null or zero")
 
 	// errGenericID reports a [Source] whose id is encoded as 16 octets of binary subtype 0, without
-	// the option [AllowGenericIDs]. The driver encodes a UUID in this way if no codec is registered
+	// the option [WithGenericIDs]. The driver encodes a UUID in this way if no codec is registered
 	// for it.
 	errGenericID = errors.New("autoid: the source gave 16 octets of binary subtype 0, as which the driver writes a UUID without a codec: " +
-		"clientopt.Connect and bsoncodec.NewRegistry have codecs for UUIDs; AllowGenericIDs inserts it")
+		"clientopt.Connect and bsoncodec.NewRegistry have codecs for UUIDs; WithGenericIDs inserts it")
 
 	// ErrUpsert reports an upsert that cannot get an id of the source, see [Collection].
 	ErrUpsert = errors.New("autoid: the upsert can get no id of the source")
 
-	// ErrNotAssignable reports a document into which [Assign] and [WriteBack] cannot put an id.
+	// ErrNotAssignable reports a document into which [Assign] and [WithWriteBack] cannot put an id.
 	ErrNotAssignable = errors.New("autoid: the document has no place for an _id")
 )
 

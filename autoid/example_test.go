@@ -231,8 +231,8 @@ func ExampleAssign() {
 	// true
 }
 
-// The inserts of a Collection with WriteBack set the _id of the caller's document.
-func ExampleWriteBack() {
+// The inserts of a Collection with WithWriteBack set the _id of the caller's document.
+func ExampleWithWriteBack() {
 	client, err := clientopt.Connect("mongodb://localhost:27017/?uuidRepresentation=standard")
 	if err != nil {
 		log.Fatal(err)
@@ -241,7 +241,7 @@ func ExampleWriteBack() {
 		ID    string  `bson:"_id"`
 		Total float64 `bson:"total"`
 	}
-	coll := autoid.Wrap(client.Database("shop").Collection("invoices"), &invoices{}, autoid.WriteBack())
+	coll := autoid.Wrap(client.Database("shop").Collection("invoices"), &invoices{}, autoid.WithWriteBack())
 	i := invoice{Total: 129.95}
 	if _, err := coll.InsertOne(context.TODO(), &i); err != nil {
 		log.Fatal(err)
@@ -249,14 +249,14 @@ func ExampleWriteBack() {
 	fmt.Println(i.ID) // INV-1
 }
 
-func ExampleZeroIDAsMissing() {
+func ExampleWithZeroIDAsMissing() {
 	type invoice struct {
 		ID    string  `bson:"_id"`
 		Total float64 `bson:"total"`
 	}
 	src := &invoices{}
 	fmt.Println(encode(autoid.Document(src, invoice{Total: 12.5})))
-	fmt.Println(encode(autoid.Document(src, invoice{Total: 12.5}, autoid.ZeroIDAsMissing())))
+	fmt.Println(encode(autoid.Document(src, invoice{Total: 12.5}, autoid.WithZeroIDAsMissing())))
 	// Output:
 	// {"_id":"","total":12.5}
 	// {"_id":"INV-1","total":12.5}

@@ -79,7 +79,7 @@ func newFitting(ec bson.EncodeContext, id any, key fittingKey) (*fitting, error)
 	}
 	f := &fitting{fittingKey: key, first: raw}
 	if err := f.read(bson.DecodeContext{Registry: ec.Registry}); err != nil {
-		remedy := " (AllowMisfitIDs inserts it)"
+		remedy := " (WithMisfitIDs inserts it)"
 		if isUUIDKind(f.place.t) {
 			remedy = ""
 			if t := marshalsItself(ec.Registry, f.place.t, f.id); t != nil {

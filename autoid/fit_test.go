@@ -62,14 +62,14 @@ func TestMisfits(t *testing.T) {
 			plain := client.Database("db").Collection("c")
 			for _, id := range ids {
 				for _, doc := range docs {
-					coll := Wrap(plain, always(id), AllowGenericIDs(), AllowMisfitIDs())
+					coll := Wrap(plain, always(id), WithGenericIDs(), WithMisfitIDs())
 					if _, err := coll.InsertOne(ctx, doc); err != nil && !mongo.IsDuplicateKeyError(err) {
 						t.Fatal(err)
 					}
 					sent := server.sent()
 					err := readAs(t, plain, sent[len(sent)-1], opts, doc)
 					n := len(sent)
-					_, insertErr := Wrap(plain, always(id), AllowGenericIDs()).InsertOne(ctx, doc)
+					_, insertErr := Wrap(plain, always(id), WithGenericIDs()).InsertOne(ctx, doc)
 					if mongo.IsDuplicateKeyError(insertErr) {
 						insertErr = nil
 					}
@@ -132,17 +132,17 @@ func TestMisfitsElsewhere(t *testing.T) {
 	}
 	// The error has what the registry writes for the id.
 	for want, id := range map[string]any{"the binary of subtype 0 that": uuid.UUID{1}, "the string that": "x", "the binary of subtype 5 that": bson.Binary{Subtype: 5, Data: []byte{1}}} {
-		if _, err := encode(reg, Document(always(id), omitID[bson.ObjectID]{}, AllowGenericIDs())); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := encode(reg, Document(always(id), omitID[bson.ObjectID]{}, WithGenericIDs())); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
 	// A nil id decides nothing.
 	ids := []any{(*uuid.UUID)(nil), &uuid.UUID{1}}
 	src := SourceFunc(func() (any, error) { id := ids[0]; ids = ids[1:]; return id, nil })
-	if _, err := encode(reg, Document(src, omitID[int]{}, AllowGenericIDs())); !errors.Is(err, errNilID) {
+	if _, err := encode(reg, Document(src, omitID[int]{}, WithGenericIDs())); !errors.Is(err, errNilID) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := encode(reg, Document(src, omitID[int]{}, AllowGenericIDs())); err == nil {
+	if _, err := encode(reg, Document(src, omitID[int]{}, WithGenericIDs())); err == nil {
 		t.Error("a UUID for a number was not refused")
 	}
 }
@@ -187,7 +187,7 @@ type lateOmit[T any] struct {
 }
 
 // TestTypedIDs tests that a UUID of the source is refused for a type that marshals itself in another representation than that of
-// the registry, with and without WriteBack and in an upsert, until the type is registered. AllowMisfitIDs allows it.
+// the registry, with and without WithWriteBack and in an upsert, until the type is registered. WithMisfitIDs allows it.
 func TestTypedIDs(t *testing.T) {
 	type order = omitID[uuidrep.ID[int]]
 	type pointer = omitID[*uuidrep.ID[int]]
@@ -246,7 +246,7 @@ func TestTypedIDs(t *testing.T) {
 			server.upserted = "upserted"
 			client, started := server.client(t, reg)
 			plain := client.Database("db").Collection("c")
-			for n, opts := range [][]Option{nil, {WriteBack()}, {AllowMisfitIDs()}, {WriteBack(), AllowMisfitIDs()}} {
+			for n, opts := range [][]Option{nil, {WithWriteBack()}, {WithMisfitIDs()}, {WithWriteBack(), WithMisfitIDs()}} {
 				allowed := n >= 2
 				for i, c := range append(inserts, upserts...) {
 					what := fmt.Sprintf("%v, registered %v, options %d, %s", rep, registered, len(opts), c.name)
@@ -258,7 +258,7 @@ func TestTypedIDs(t *testing.T) {
 					var failed *IDError
 					switch {
 					case rep == uuidrep.Unspecified:
-						// No UUID can be written, unless WriteBack makes it an ID, which AllowMisfitIDs allows.
+						// No UUID can be written, unless WithWriteBack makes it an ID, which WithMisfitIDs allows.
 						if wantErr := registered || i >= len(inserts) || !allowed || len(opts) == 1; (err != nil) != wantErr {
 							t.Errorf("%s: got %v", what, err)
 						}
@@ -268,7 +268,7 @@ func TestTypedIDs(t *testing.T) {
 						}
 					case !errors.As(err, &failed) || len(started()) != n:
 						t.Errorf("%s: got %v", what, err)
-					case !strings.Contains(err.Error(), "register uuidrep.ID[int] with RegisterUUIDType") || strings.Contains(err.Error(), "AllowMisfitIDs"):
+					case !strings.Contains(err.Error(), "register uuidrep.ID[int] with RegisterUUIDType") || strings.Contains(err.Error(), "WithMisfitIDs"):
 						t.Errorf("%s: the way out is not named: %v", what, err)
 					case strings.Count(err.Error(), "autoid:") != 1:
 						t.Errorf("%s: got %v", what, err)
@@ -285,7 +285,7 @@ func TestTypedIDs(t *testing.T) {
 				{"an update of a map", upsert(bson.M{"$set": map[string]string{"a": "b"}})},
 				{"another operator", upsert(bson.M{"$inc": struct{ N int }{1}})},
 			} {
-				if err := c.do(Wrap(plain, always(id), WriteBack())); err != nil && !mongo.IsDuplicateKeyError(err) {
+				if err := c.do(Wrap(plain, always(id), WithWriteBack())); err != nil && !mongo.IsDuplicateKeyError(err) {
 					t.Errorf("%v, %s: got %v", rep, c.name, err)
 				}
 			}
@@ -305,12 +305,12 @@ func TestTypedIDs(t *testing.T) {
 	}
 	client, _ := newTestServer().client(t, reg)
 	once := SourceFunc(func() (any, error) { drawn++; return id, nil })
-	if _, err := Wrap(client.Database("db").Collection("c"), once, WriteBack()).InsertOne(ctx, doc); err == nil || drawn != 1 || *doc != (order{}) {
+	if _, err := Wrap(client.Database("db").Collection("c"), once, WithWriteBack()).InsertOne(ctx, doc); err == nil || drawn != 1 || *doc != (order{}) {
 		t.Errorf("got %v, %d drawn, %v", err, drawn, doc)
 	}
 	// The error of a type without methods has the call to make already.
 	type bare [16]byte
-	if _, err := encode(reg, Document(once, omitID[bare]{})); err == nil || strings.Contains(err.Error(), "AllowMisfitIDs") || strings.Count(err.Error(), "RegisterUUIDType") != 1 {
+	if _, err := encode(reg, Document(once, omitID[bare]{})); err == nil || strings.Contains(err.Error(), "WithMisfitIDs") || strings.Count(err.Error(), "RegisterUUIDType") != 1 {
 		t.Errorf("got %v", err)
 	}
 	// It is not told to register a type that is.

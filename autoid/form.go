@@ -135,8 +135,8 @@ func (f idForm) ofDocument() error {
 	if f == genericForm {
 		return f.ofSource()
 	}
-	return fmt.Errorf("%w: it is %v: give the field the tag omitempty, or the option ZeroIDAsMissing, for an id of the source; "+
-		"KeepZeroIDs inserts it", ErrZeroID, f)
+	return fmt.Errorf("%w: it is %v: give the field the tag omitempty, or the option WithZeroIDAsMissing, for an id of the source; "+
+		"WithZeroIDs inserts it", ErrZeroID, f)
 }
 
 // ofSource returns the error for an id of the form f that a source gave.
@@ -144,7 +144,7 @@ func (f idForm) ofSource() error {
 	if f == genericForm {
 		return errGenericID
 	}
-	return fmt.Errorf("%w: the source gave %v; KeepZeroIDs inserts it", ErrZeroID, f)
+	return fmt.Errorf("%w: the source gave %v; WithZeroIDs inserts it", ErrZeroID, f)
 }
 
 // formWriter takes an id and keeps its form alone.

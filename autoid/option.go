@@ -14,7 +14,7 @@ type settings struct {
 	writeBack     bool
 }
 
-// ZeroIDAsMissing makes an _id that is zero count as missing, so that an id of the source replaces
+// WithZeroIDAsMissing makes an _id that is zero count as missing, so that an id of the source replaces
 // it. Zero is the zero value of the Go type, what its method IsZero reports as zero, nil, a pointer
 // to any of these, and what is encoded as null, the zero ObjectID or a binary value of 16 zero
 // octets. In a document that is encoded already, zero is null, undefined, an empty string, a number
@@ -22,32 +22,32 @@ type settings struct {
 //
 // Without this option, only a struct field whose tag has omitempty counts as missing when it is
 // zero, see [Document].
-func ZeroIDAsMissing() Option {
+func WithZeroIDAsMissing() Option {
 	return func(s *settings) { s.zeroIsMissing = true }
 }
 
-// KeepZeroIDs makes an _id that is null, the zero ObjectID or a binary value of 16 zero octets an id
+// WithZeroIDs makes an _id that is null, the zero ObjectID or a binary value of 16 zero octets an id
 // like any other. Without this option it is an error that wraps [ErrZeroID]: it is hardly ever
 // meant, and a second document with it is a duplicate key. It does not change what counts as
 // missing. An id of the source that is null stays an error.
-func KeepZeroIDs() Option {
+func WithZeroIDs() Option {
 	return func(s *settings) { s.zeroIsID = true }
 }
 
-// AllowGenericIDs allows ids of the source that are encoded as 16 octets of binary subtype 0. Without
+// WithGenericIDs allows ids of the source that are encoded as 16 octets of binary subtype 0. Without
 // this option they are an error.
-func AllowGenericIDs() Option {
+func WithGenericIDs() Option {
 	return func(s *settings) { s.genericIsID = true }
 }
 
-// AllowMisfitIDs allows ids of the source that cannot be read into the field of the struct, or the
+// WithMisfitIDs allows ids of the source that cannot be read into the field of the struct, or the
 // element of the map, that they are inserted for. Without this option they are an error, see
 // [Document].
-func AllowMisfitIDs() Option {
+func WithMisfitIDs() Option {
 	return func(s *settings) { s.misfits = true }
 }
 
-// WriteBack makes the inserts of a [Collection] put the id into the caller's document, as [Assign]
+// WithWriteBack makes the inserts of a [Collection] put the id into the caller's document, as [Assign]
 // does, before they encode it. The document keeps the id when the insert fails, so that inserting
 // it again is the same insert. A document that Assign cannot fill, such as a struct that was not
 // passed as a pointer, is an error and nothing is sent. The elements of a slice that is passed to
@@ -55,11 +55,11 @@ func AllowMisfitIDs() Option {
 // were put into them, and none is inserted.
 //
 // An id that is put into a field is stored as the type of the field has it. A UUID for a type of kind
-// [16]byte must be one that the type could read as the registry writes it, as without WriteBack.
+// [16]byte must be one that the type could read as the registry writes it, as without WithWriteBack.
 //
-// WriteBack implies [ZeroIDAsMissing]. A Document with this option is an error when it is encoded:
+// WithWriteBack implies [WithZeroIDAsMissing]. A Document with this option is an error when it is encoded:
 // call Assign instead.
-func WriteBack() Option {
+func WithWriteBack() Option {
 	return func(s *settings) { s.writeBack, s.zeroIsMissing = true, true }
 }
 

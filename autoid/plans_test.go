@@ -38,7 +38,7 @@ func TestZeroIDWithPlans(t *testing.T) {
 			var buf bytes.Buffer
 			enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
 			enc.SetRegistry(build(plans))
-			if err := enc.Encode(autoid.Document(src, doc, autoid.ZeroIDAsMissing(), autoid.AllowMisfitIDs())); err != nil {
+			if err := enc.Encode(autoid.Document(src, doc, autoid.WithZeroIDAsMissing(), autoid.WithMisfitIDs())); err != nil {
 				t.Fatal(err)
 			}
 			if id, ok := bson.Raw(buf.Bytes()).Lookup("_id").StringValueOK(); !ok || id != "drawn" {
@@ -99,8 +99,8 @@ func TestDocumentsWithPlans(t *testing.T) {
 		[2]string{"a", "b"}, bson.RawValue{Type: bson.TypeNull},
 	}
 	options := map[string][]autoid.Option{
-		"": nil, "zero is missing": {autoid.ZeroIDAsMissing()}, "zero is kept": {autoid.KeepZeroIDs()}, "misfits": {autoid.AllowMisfitIDs()},
-		"all": {autoid.ZeroIDAsMissing(), autoid.KeepZeroIDs(), autoid.AllowMisfitIDs()},
+		"": nil, "zero is missing": {autoid.WithZeroIDAsMissing()}, "zero is kept": {autoid.WithZeroIDs()}, "misfits": {autoid.WithMisfitIDs()},
+		"all": {autoid.WithZeroIDAsMissing(), autoid.WithZeroIDs(), autoid.WithMisfitIDs()},
 	}
 	plans, codecs := build(true), build(false)
 	encoded := 0

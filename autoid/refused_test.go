@@ -64,7 +64,7 @@ func (n emptyAsNull) MarshalBSONValue() (byte, []byte, error) {
 }
 
 // TestZeroIDsRefused tests that an _id that is null, the zero ObjectID or 16 zero octets is an error,
-// in every kind of document and without a draw, and is inserted as it is with KeepZeroIDs.
+// in every kind of document and without a draw, and is inserted as it is with WithZeroIDs.
 func TestZeroIDsRefused(t *testing.T) {
 	zeroBinary := bson.Binary{Subtype: 4, Data: make([]byte, 16)}
 	raw := func(id any) bson.Raw { return marshal(t, bson.D{{Key: "a", Value: 1}, {Key: "_id", Value: id}}) }
@@ -92,7 +92,7 @@ func TestZeroIDsRefused(t *testing.T) {
 				t.Errorf("%s: %T: got %v", name, doc, err)
 				continue
 			}
-			for _, way := range []string{"omitempty", "ZeroIDAsMissing", "KeepZeroIDs"} {
+			for _, way := range []string{"omitempty", "WithZeroIDAsMissing", "WithZeroIDs"} {
 				if !strings.Contains(err.Error(), way) {
 					t.Errorf("%s: %T: the error does not name %s: %v", name, doc, way, err)
 				}
@@ -101,7 +101,7 @@ func TestZeroIDsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept, err := encode(reg, Document(&src, doc, KeepZeroIDs()))
+			kept, err := encode(reg, Document(&src, doc, WithZeroIDs()))
 			if m, ok := doc.(bson.M); ok && len(m) > 1 { // the order of a map varies
 				if bson.Raw(kept).Lookup("_id").Type != bson.TypeObjectID {
 					t.Errorf("%s: %T: kept as %s, %v", name, doc, hex(kept), err)
@@ -112,7 +112,7 @@ func TestZeroIDsRefused(t *testing.T) {
 			if src.drawn() != 0 {
 				t.Errorf("%s: %T: %d drawn", name, doc, src.drawn())
 			}
-			replaced, err := encode(reg, Document(&src, doc, ZeroIDAsMissing(), AllowMisfitIDs()))
+			replaced, err := encode(reg, Document(&src, doc, WithZeroIDAsMissing(), WithMisfitIDs()))
 			if id, ok := bson.Raw(replaced).Lookup("_id").Int32OK(); err != nil || !ok || id != 1 {
 				t.Errorf("%s: %T: replaced as %s, %v", name, doc, hex(replaced), err)
 			}
@@ -149,7 +149,7 @@ func TestZeroIDsNothingSent(t *testing.T) {
 	client, started := server.client(t, registered())
 	coll := client.Database("db").Collection("c")
 	bad, good := idOf[bson.ObjectID]{}, bson.M{"a": 1}
-	for _, opts := range [][]Option{nil, {KeepZeroIDs()}} {
+	for _, opts := range [][]Option{nil, {WithZeroIDs()}} {
 		c := Wrap(coll, &counter{}, opts...)
 		_, one := c.InsertOne(ctx, bad)
 		_, many := c.InsertMany(ctx, []any{good, bad})
@@ -161,7 +161,7 @@ func TestZeroIDsNothingSent(t *testing.T) {
 			var failed *IDError
 			if opts != nil {
 				if errors.Is(err, ErrZeroID) {
-					t.Errorf("call %d with KeepZeroIDs: %v", i, err)
+					t.Errorf("call %d with WithZeroIDs: %v", i, err)
 				}
 				continue
 			}
@@ -205,7 +205,7 @@ func TestNullableID(t *testing.T) {
 		}
 		for _, doc := range missing {
 			var src counter
-			got, err := encode(reg, Document(&src, doc, AllowMisfitIDs()))
+			got, err := encode(reg, Document(&src, doc, WithMisfitIDs()))
 			if id, ok := bson.Raw(got).Lookup("_id").Int32OK(); err != nil || !ok || id != 1 || src.drawn() != 1 {
 				t.Errorf("%s: %#v: got %s, %v", name, doc, hex(got), err)
 			}
@@ -213,7 +213,7 @@ func TestNullableID(t *testing.T) {
 				t.Errorf("%s: %#v: %d ids in %s", name, doc, n, hex(got))
 			}
 		}
-		got, err := encode(reg, Document(&counter{}, jsonTag{Name: "Ada"}, AllowMisfitIDs()), (*bson.Encoder).UseJSONStructTags)
+		got, err := encode(reg, Document(&counter{}, jsonTag{Name: "Ada"}, WithMisfitIDs()), (*bson.Encoder).UseJSONStructTags)
 		if want := marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: "Ada"}}); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: json tag: got %s, %v", name, hex(got), err)
 		}
@@ -306,7 +306,7 @@ func TestJSONTagsOfTwoClients(t *testing.T) {
 						set = invalid == nil && valid || a != 0
 					}
 					src := &counter{n: int32(i)}
-					_, err := Wrap(client.Database("db").Collection("c"), src, AllowMisfitIDs()).InsertOne(ctx, doc)
+					_, err := Wrap(client.Database("db").Collection("c"), src, WithMisfitIDs()).InsertOne(ctx, doc)
 					if err != nil && !mongo.IsDuplicateKeyError(err) {
 						t.Fatalf("%s, json first %t, client %d, %T: %v", name, jsonFirst, i, doc, err)
 					}
@@ -372,10 +372,10 @@ func TestGenericIDs(t *testing.T) {
 	for _, id := range []any{u, &u, u[:], bson.Binary{Data: u[:]}, [16]byte(u)} {
 		for _, doc := range []any{bson.M{}, idOmitted{}, bson.Raw(marshal(t, bson.D{})), &omitID[any]{}} {
 			_, err := encode(registered(), Document(always(id), doc))
-			if !errors.Is(err, errGenericID) || !strings.Contains(err.Error(), "AllowGenericIDs") {
+			if !errors.Is(err, errGenericID) || !strings.Contains(err.Error(), "WithGenericIDs") {
 				t.Errorf("%T into %T: got %v", id, doc, err)
 			}
-			got, err := encode(registered(), Document(always(id), doc, AllowGenericIDs()))
+			got, err := encode(registered(), Document(always(id), doc, WithGenericIDs()))
 			if subtype, data, ok := bson.Raw(got).Lookup("_id").BinaryOK(); err != nil || !ok || subtype != 0 || !bytes.Equal(data, u[:]) {
 				t.Errorf("%T into %T: got %s, %v", id, doc, hex(got), err)
 			}
@@ -399,7 +399,7 @@ func TestGenericIDs(t *testing.T) {
 	server := newTestServer()
 	client, started := server.client(t, registered())
 	coll := client.Database("db").Collection("c")
-	for _, opts := range [][]Option{nil, {WriteBack()}} {
+	for _, opts := range [][]Option{nil, {WithWriteBack()}} {
 		if _, err := Wrap(coll, always(u), opts...).InsertOne(ctx, &omitID[uuid.UUID]{}); !errors.Is(err, errGenericID) {
 			t.Errorf("%d options: got %v", len(opts), err)
 		}
@@ -432,7 +432,7 @@ func TestZeroIDsOfSources(t *testing.T) {
 		if got, err := encode(reg, d); err != nil || bson.Raw(got).Lookup("_id").Type != bson.TypeBinary {
 			t.Errorf("%T: got %s, %v", zero, hex(got), err)
 		}
-		if _, err := encode(reg, Document(always(zero), bson.M{}, KeepZeroIDs())); err != nil {
+		if _, err := encode(reg, Document(always(zero), bson.M{}, WithZeroIDs())); err != nil {
 			t.Errorf("%T: %v", zero, err)
 		}
 	}

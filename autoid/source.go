@@ -7,7 +7,7 @@ import "errors"
 // NewID returns one id: any value that the collection's registry encodes, such as a
 // [bson.ObjectID], a UUID, a string or a number. It must be safe for concurrent use, and no two ids
 // for one collection may be equal. An id that is nil or encodes as null is refused, another
-// zero id with [ErrZeroID], and 16 octets of binary subtype 0 without [AllowGenericIDs].
+// zero id with [ErrZeroID], and 16 octets of binary subtype 0 without [WithGenericIDs].
 // An error of NewID reaches the caller inside an [*IDError].
 type Source interface {
 	NewID() (any, error)

@@ -270,7 +270,7 @@ func TestDocumentConcurrent(t *testing.T) {
 	reg := registered()
 	for _, doc := range []any{bson.D{{Key: "a", Value: 1}}, bson.M{"a": 1}, &late{A: 1}, &base{}} {
 		var src counter
-		d := Document(&src, doc, AllowMisfitIDs())
+		d := Document(&src, doc, WithMisfitIDs())
 		var wg sync.WaitGroup
 		results := make([][]byte, 16)
 		for i := range results {

@@ -124,7 +124,7 @@ func (c *Collection) replaceUpsert(
 }
 
 func (c *Collection) zeroError(form idForm, where string) error {
-	return fmt.Errorf("%w: in %s it is %v; KeepZeroIDs sends it", ErrZeroID, where, form)
+	return fmt.Errorf("%w: in %s it is %v; WithZeroIDs sends it", ErrZeroID, where, form)
 }
 
 // upsertID returns the next id of the source as it is encoded. It must fit the structs that update sets.

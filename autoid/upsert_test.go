@@ -261,7 +261,7 @@ func TestUpsertFilters(t *testing.T) {
 				if !errors.Is(err, ErrZeroID) || !errors.As(err, &failed) || failed.Index != 0 || len(started()) != n {
 					t.Errorf("%s: %v: got %v", m.name, c.filter, err)
 				}
-				err = m.do(Wrap(plain, &src, KeepZeroIDs()), c.filter, update)
+				err = m.do(Wrap(plain, &src, WithZeroIDs()), c.filter, update)
 			}
 			wantDrawn := map[claim]int{noID: 1}[c.id]
 			if c.id == maybeID {
@@ -328,8 +328,8 @@ func TestUpsertZeroUpdates(t *testing.T) {
 				if err := m.do(Wrap(plain, &src), filter, update); !errors.Is(err, ErrZeroID) || len(started()) != n || src.drawn() != 0 {
 					t.Errorf("%s: %v: got %v", m.name, update, err)
 				}
-				if err := m.do(Wrap(plain, &src, KeepZeroIDs()), filter, update); err != nil || src.drawn() != 0 {
-					t.Errorf("%s: %v: with KeepZeroIDs: %v", m.name, update, err)
+				if err := m.do(Wrap(plain, &src, WithZeroIDs()), filter, update); err != nil || src.drawn() != 0 {
+					t.Errorf("%s: %v: with WithZeroIDs: %v", m.name, update, err)
 				}
 			}
 		}
@@ -458,18 +458,18 @@ func TestUpsertReplacements(t *testing.T) {
 		}
 	}
 	for _, m := range replaceMethods(true) {
-		coll := Wrap(plain, uuids, KeepZeroIDs())
+		coll := Wrap(plain, uuids, WithZeroIDs())
 		if err := m.do(coll, byName, withNull); err != nil {
-			t.Errorf("%s: with KeepZeroIDs: %v", m.name, err)
+			t.Errorf("%s: with WithZeroIDs: %v", m.name, err)
 		}
 		if _, sent := m.sent(server); !bytes.Equal(sent.Value, marshal(t, withNull)) {
-			t.Errorf("%s: with KeepZeroIDs: sent %v", m.name, sent)
+			t.Errorf("%s: with WithZeroIDs: sent %v", m.name, sent)
 		}
-		if err := m.do(Wrap(plain, oids, ZeroIDAsMissing()), byName, bson.D{{Key: "_id", Value: 0}, name[0]}); err != nil {
+		if err := m.do(Wrap(plain, oids, WithZeroIDAsMissing()), byName, bson.D{{Key: "_id", Value: 0}, name[0]}); err != nil {
 			t.Error(err)
 		}
 		if _, sent := m.sent(server); !bytes.Equal(sent.Value, marshal(t, name)) {
-			t.Errorf("%s: with ZeroIDAsMissing: sent %v", m.name, sent)
+			t.Errorf("%s: with WithZeroIDAsMissing: sent %v", m.name, sent)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type (
 	}
 )
 
-// An _id that is null or zero is refused wherever it is written, and the error says which one it is. KeepZeroIDs writes it. A
+// An _id that is null or zero is refused wherever it is written, and the error says which one it is. WithZeroIDs writes it. A
 // source may not give 16 octets of subtype 0 either.
 func TestRefusedForms(t *testing.T) {
 	zeros := map[string][]any{
@@ -52,20 +52,20 @@ func TestRefusedForms(t *testing.T) {
 				if !errors.Is(err, ErrZeroID) || !strings.Contains(err.Error(), "it is "+form+":") || !strings.Contains(err.Error(), "bson.") && !strings.Contains(err.Error(), "autoid.") {
 					t.Errorf("%T %v: got %v (%v)", doc, doc, err, failed)
 				}
-				raw, err := encode(reg, Document(always("x"), doc, KeepZeroIDs()))
+				raw, err := encode(reg, Document(always("x"), doc, WithZeroIDs()))
 				want, _ := encode(reg, doc)
 				if err != nil || !bytes.Equal(raw, want) {
-					t.Errorf("%T %v with KeepZeroIDs: got %v, %v", doc, doc, bson.Raw(raw), err)
+					t.Errorf("%T %v with WithZeroIDs: got %v, %v", doc, doc, bson.Raw(raw), err)
 				}
 			}
 			for _, doc := range []any{bson.M{}, bson.D{}, firstAny{}, onlyAny{}, firstBytes{ID: []byte{}}, onlyBytes{ID: []byte{}}} {
-				_, err := encode(reg, Document(always(id), doc, AllowMisfitIDs()))
+				_, err := encode(reg, Document(always(id), doc, WithMisfitIDs()))
 				if form == "null" && !errors.Is(err, errNilID) || form != "null" && (!errors.Is(err, ErrZeroID) || !strings.Contains(err.Error(), "the source gave "+form)) {
 					t.Errorf("a source of %T: got %v", id, err)
 				}
-				_, err = encode(reg, Document(always(id), doc, KeepZeroIDs(), AllowGenericIDs(), AllowMisfitIDs()))
+				_, err = encode(reg, Document(always(id), doc, WithZeroIDs(), WithGenericIDs(), WithMisfitIDs()))
 				if (err == nil) != (form != "null") {
-					t.Errorf("a source of %T with KeepZeroIDs: got %v", id, err)
+					t.Errorf("a source of %T with WithZeroIDs: got %v", id, err)
 				}
 			}
 		}
@@ -75,7 +75,7 @@ func TestRefusedForms(t *testing.T) {
 		if _, err := encode(reg, Document(always(generic), doc)); !errors.Is(err, errGenericID) {
 			t.Errorf("subtype 0: got %v", err)
 		}
-		if _, err := encode(reg, Document(always(generic), doc, AllowGenericIDs())); err != nil {
+		if _, err := encode(reg, Document(always(generic), doc, WithGenericIDs())); err != nil {
 			t.Error(err)
 		}
 		if _, err := encode(reg, Document(SourceFunc(func() (any, error) { return nil, errWriter }), doc)); !errors.Is(err, errWriter) {
@@ -92,7 +92,7 @@ func TestEncoderOfIDsFails(t *testing.T) {
 		return errors.Join(vw.WriteNull(), errWriter)
 	}))
 	for _, doc := range []any{bson.M{"_id": id{}}, bson.D{{Key: "_id", Value: id{}}}, firstAny{ID: id{}}} {
-		if _, err := encode(reg, Document(always("x"), doc, ZeroIDAsMissing())); !errors.Is(err, errWriter) || errors.Is(err, ErrZeroID) {
+		if _, err := encode(reg, Document(always("x"), doc, WithZeroIDAsMissing())); !errors.Is(err, errWriter) || errors.Is(err, ErrZeroID) {
 			t.Errorf("%T: got %v", doc, err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestWritersThatFail(t *testing.T) {
 			bson.D{{Key: "_id", Value: zero}, {Key: "a", Value: 1}}, bson.M{"_id": zero}, omitID[uuid.NullUUID]{},
 			marshal(t, bson.D{{Key: "a", Value: int32(1)}}), marshaler{bson.D{{Key: "_id", Value: id}, {Key: "a", Value: int32(1)}}}, map[shouting]int32{"x": 7},
 		} {
-			for _, opts := range [][]Option{{KeepZeroIDs(), AllowMisfitIDs()}, {ZeroIDAsMissing(), AllowMisfitIDs()}} {
+			for _, opts := range [][]Option{{WithZeroIDs(), WithMisfitIDs()}, {WithZeroIDAsMissing(), WithMisfitIDs()}} {
 				var free failingWriter
 				free.left = 1 << 20
 				enc := bson.NewEncoder(&free)

@@ -106,13 +106,13 @@ func TestZeroArray(t *testing.T) {
 		{pointer{}, bson.D{one}},
 		{pointer{new(uuid.UUID)}, bson.D{one}},
 	} {
-		checkEncoded(t, c.doc, c.want, KeepZeroIDs())
+		checkEncoded(t, c.doc, c.want, WithZeroIDs())
 	}
 }
 
 func checkEncoded(t *testing.T, doc any, want bson.D, opts ...Option) {
 	t.Helper()
-	got, err := encode(registered(), Document(&counter{}, doc, append(opts, AllowMisfitIDs())...))
+	got, err := encode(registered(), Document(&counter{}, doc, append(opts, WithMisfitIDs())...))
 	if err != nil {
 		t.Errorf("%#v: %v", doc, err)
 		return
@@ -186,14 +186,14 @@ func TestZeroIDAsMissing(t *testing.T) {
 		{marshaler{bson.D{{Key: "_id", Value: 0}}}, bson.D{one}},
 		{[]byte(raw(nil)), bson.D{one}},
 	} {
-		checkEncoded(t, c.doc, c.want, ZeroIDAsMissing())
+		checkEncoded(t, c.doc, c.want, WithZeroIDAsMissing())
 	}
 	// A value of every kind can be omitted.
 	for _, id := range []any{
 		[0]int{}, []int(nil), bson.D(nil), bson.A{}, bson.Regex{}, bson.DateTime(0), bson.Timestamp{}, bson.Decimal128{},
 		bson.DBPointer{}, bson.JavaScript(""), bson.Symbol(""), bson.Binary{}, int64(0), struct{ A, B any }{},
 	} {
-		got, err := encode(registered(), Document(&counter{}, bson.D{{Key: "_id", Value: id}, name}, ZeroIDAsMissing()))
+		got, err := encode(registered(), Document(&counter{}, bson.D{{Key: "_id", Value: id}, name}, WithZeroIDAsMissing()))
 		want := marshal(t, bson.D{one, name})
 		if a, ok := id.(bson.A); ok && a != nil {
 			want = marshal(t, bson.D{{Key: "_id", Value: id}, name}) // empty but not nil, so it is not zero
@@ -209,7 +209,7 @@ func TestZeroIDAsMissing(t *testing.T) {
 func TestZeroIDTwice(t *testing.T) {
 	doc := inlineBase{}
 	var src counter
-	d := Document(&src, &doc, AllowMisfitIDs())
+	d := Document(&src, &doc, WithMisfitIDs())
 	for range 3 {
 		if got, err := encode(registered(), d); err != nil || !bytes.Equal(got, marshal(t, bson.D{{Key: "_id", Value: int32(1)}})) {
 			t.Errorf("%s, %v", hex(got), err)
@@ -221,7 +221,7 @@ func TestZeroIDTwice(t *testing.T) {
 }
 
 func TestDocumentOptionErrors(t *testing.T) {
-	for _, opts := range [][]Option{{nil}, {ZeroIDAsMissing(), nil}, {WriteBack()}} {
+	for _, opts := range [][]Option{{nil}, {WithZeroIDAsMissing(), nil}, {WithWriteBack()}} {
 		_, err := encode(registered(), Document(&counter{}, bson.D{}, opts...))
 		var failed *IDError
 		if !errors.As(err, &failed) || failed.Index != -1 || !strings.Contains(err.Error(), "autoid: ") {
@@ -256,7 +256,7 @@ func TestZeroIDWithUUIDCodecs(t *testing.T) {
 			{bson.D{name, {Key: "_id", Value: uuid.Nil}, age}, bson.D{{Key: "_id", Value: uuidrep.NewBinary(id)}, name, age}},
 			{bson.M{"_id": uuid.Nil}, bson.D{{Key: "_id", Value: uuidrep.NewBinary(id)}}},
 		} {
-			got, err := encode(reg, Document(always(id), c.doc, ZeroIDAsMissing()))
+			got, err := encode(reg, Document(always(id), c.doc, WithZeroIDAsMissing()))
 			if want := marshal(t, c.want); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%#v:\ngot  %s, %v\nwant %s", c.doc, hex(got), err, hex(want))
 			}

@@ -308,7 +308,7 @@ func (c callColumn) inserter(collection string) inserter {
 
 func withAutoID(coll *mongo.Collection) *autoid.Collection {
 	ids := autoid.SourceFunc(func() (any, error) { return uuidgen.NewV7() })
-	return autoid.Wrap(coll, ids, autoid.ZeroIDAsMissing())
+	return autoid.Wrap(coll, ids, autoid.WithZeroIDAsMissing())
 }
 
 // Calls returns the calls to a server of [ServeCalls] at uri, and what disconnects their clients.

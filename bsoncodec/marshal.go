@@ -69,7 +69,7 @@ func errForeign(reg *bson.Registry, v any, encoded []byte) error {
 		return nil
 	}
 	return &UnregisteredTypeError{Type: t, Path: strings.Join(path, "."), reason: "the registry has no codecs for UUIDs and " +
-		"writes binary subtype 0: make it with NewRegistry, with a RegistryBuilder or with clientopt.Registry"}
+		"writes binary subtype 0: make it with NewRegistry, with a RegistryBuilder or with clientopt.NewClientRegistry"}
 }
 
 // encodeDocument does what the Encode method of the driver's Encoder does.

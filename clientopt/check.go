@@ -70,10 +70,10 @@ var checked = uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
 // known. Each names the way out. With ErrUnspecified the Setup has the options, for a program that writes fields of package
 // uuidrep only.
 func Check[T mongo.Client | mongo.Database | mongo.Collection](target *T) (Setup, error) {
-	name, remedy := "client", "make it by clientopt.Connect, or give it the registry of clientopt.Registry"
+	name, remedy := "client", "make it by clientopt.Connect, or give it the registry of clientopt.NewClientRegistry"
 	switch any(target).(type) {
 	case *mongo.Database:
-		name, remedy = "database", "take it from a client of clientopt.Connect, or give it the registry of clientopt.Registry"
+		name, remedy = "database", "take it from a client of clientopt.Connect, or give it the registry of clientopt.NewClientRegistry"
 	case *mongo.Collection:
 		name, remedy = "collection", "take it from a client of clientopt.Connect, or from clientopt.Collection"
 	}

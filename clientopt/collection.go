@@ -14,31 +14,32 @@ import (
 )
 
 // Collection returns a clone of coll that stores UUIDs in the representation r, whatever its client
-// and its database are set to. It has a registry of [Registry]. Everything else of coll stays,
+// and its database are set to. It has a registry of [NewClientRegistry]. Everything else of coll stays,
 // the BSON options of its client included:
 //
 //	orders, err := clientopt.Collection(client.Database("shop").Collection("orders"), uuidrep.JavaLegacy)
 //
 // [WithRegistryBuilder] is the only Option that applies; the others are errors. So are a nil coll and the
-// errors of Registry.
+// errors of NewClientRegistry.
 func Collection(coll *mongo.Collection, r uuidrep.Representation, opts ...Option) (*mongo.Collection, error) {
 	if coll == nil {
 		return nil, errors.New("clientopt: the collection is nil")
 	}
-	reg, err := Registry(r, opts...)
+	reg, err := NewClientRegistry(r, opts...)
 	if err != nil {
 		return nil, err
 	}
 	return coll.Clone(options.Collection().SetRegistry(reg)), nil
 }
 
-// Registry returns the registry of a client of [Connect] with the representation r: one of
-// package bsoncodec that knows the documents of package autoid. It is for everything of the driver
-// that takes a registry, such as options.Database and options.GridFSUpload.
+// NewClientRegistry returns a registry like that of a client of [Connect] with the representation r. It
+// is for everything of the driver that takes a registry, such as options.Database and
+// options.GridFSUpload. Unlike the registry of [bsoncodec.NewRegistry] it knows the documents of package
+// autoid.
 //
 // [WithRegistryBuilder] is the only Option that applies; the others are errors. So are the errors of the
 // registry's builder.
-func Registry(r uuidrep.Representation, opts ...Option) (*bson.Registry, error) {
+func NewClientRegistry(r uuidrep.Representation, opts ...Option) (*bson.Registry, error) {
 	s, err := newSettings(opts)
 	switch {
 	case err != nil:

@@ -61,7 +61,7 @@ func TestCollectionOptions(t *testing.T) {
 	type own uuid.UUID
 	client := connect(t, &server{}, "mongodb://h/")
 	coll := client.Database("db").Collection("coll")
-	reg, err := Registry(uuidrep.JavaLegacy, WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(reflect.TypeFor[own]()) }))
+	reg, err := NewClientRegistry(uuidrep.JavaLegacy, WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(reflect.TypeFor[own]()) }))
 	if err != nil {
 		t.Fatal(err)
 	}

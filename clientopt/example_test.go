@@ -101,8 +101,8 @@ func ExampleCollection() {
 }
 
 // A client that is made without a connection string gets the registry that Connect would give it.
-func ExampleRegistry() {
-	reg, err := clientopt.Registry(uuidrep.Standard)
+func ExampleNewClientRegistry() {
+	reg, err := clientopt.NewClientRegistry(uuidrep.Standard)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -174,7 +174,7 @@ func ExampleCheck() {
 	fmt.Println(err)
 	// Output:
 	// javaLegacy, NilSliceAsEmpty <nil>
-	// clientopt: package bsoncodec did not build the registry of the client, and what it does with UUIDs is not known: make it by clientopt.Connect, or give it the registry of clientopt.Registry
+	// clientopt: package bsoncodec did not build the registry of the client, and what it does with UUIDs is not known: make it by clientopt.Connect, or give it the registry of clientopt.NewClientRegistry
 }
 
 // A document is encoded as a collection encodes it.

@@ -45,7 +45,7 @@ func GridFS(bucket *mongo.GridFSBucket) (*GridFSBucket, error) {
 	}
 	if built.Of(reg) == nil {
 		return nil, fmt.Errorf("clientopt: %w of the bucket, and what it does with UUIDs in metadata is not known: take the bucket from a "+
-			"database of a client of clientopt.Connect, or give the database the registry of clientopt.Registry", ErrForeignRegistry)
+			"database of a client of clientopt.Connect, or give the database the registry of clientopt.NewClientRegistry", ErrForeignRegistry)
 	}
 	return &GridFSBucket{bucket, reg}, nil
 }

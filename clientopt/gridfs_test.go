@@ -85,7 +85,7 @@ func (s *server) file(t *testing.T) bson.Raw {
 func TestGridFSRegistryOfTheCaller(t *testing.T) {
 	s := &server{found: bson.D{{Key: "_id", Value: 1}}}
 	client := connect(t, s, "mongodb://h/?uuidRepresentation=standard")
-	java, err := Registry(uuidrep.JavaLegacy)
+	java, err := NewClientRegistry(uuidrep.JavaLegacy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestGridFSMistakes(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = foreign.Disconnect(context.Background()) })
 	ours := connect(t, &server{}, "mongodb://h/?uuidRepresentation=standard")
-	reg, err := Registry(uuidrep.JavaLegacy)
+	reg, err := NewClientRegistry(uuidrep.JavaLegacy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// An Option changes what [ApplyURI], [Connect], [Registry] and [Collection] make. It may be used
+// An Option changes what [ApplyURI], [Connect], [NewClientRegistry] and [Collection] make. It may be used
 // any number of times, and by several goroutines if the functions and options given to it may. A
 // nil Option is an error.
 type Option func(*settings)

@@ -26,7 +26,7 @@ func TestDriverStoresGridFSMetadataWithARegistryOfItsOwn(t *testing.T) {
 	ctx := context30(t)
 	s := newServer(t)
 	bucket := s.collection(uuidrep.JavaLegacy, "x").Database().GridFSBucket()
-	reg, err := clientopt.Registry(uuidrep.JavaLegacy)
+	reg, err := clientopt.NewClientRegistry(uuidrep.JavaLegacy)
 	if err != nil {
 		t.Fatal(err)
 	}

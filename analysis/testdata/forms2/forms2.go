@@ -33,7 +33,7 @@ func dot(ctx context.Context) {
 	}
 	(client.Database("a")).Collection("b").InsertOne(ctx, UserAlias{})
 	Wrap(nil, (oid.Default())).InsertOne(ctx, (&UserAlias{})) // want `the source makes an ObjectID`
-	w := Wrap(nil, oid.Default(), WriteBack())
+	w := Wrap(nil, oid.Default(), WithWriteBack())
 	e := Embedding{w}
 	e.InsertOne(ctx, User{})
 	f := w.InsertOne

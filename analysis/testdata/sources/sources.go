@@ -128,7 +128,7 @@ func newStore(db *mongo.Database, src autoid.Source, coll *autoid.Collection, op
 
 func wrapped(db *mongo.Database) *autoid.Collection {
 	ids := objectidgen.Default()
-	return autoid.Wrap(db.Collection("users"), ids, autoid.WriteBack())
+	return autoid.Wrap(db.Collection("users"), ids, autoid.WithWriteBack())
 }
 
 func (s *store) insert(ctx context.Context, u User, coll *autoid.Collection) {
