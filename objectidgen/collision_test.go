@@ -101,7 +101,7 @@ func TestCollisionOdds(t *testing.T) {
 	}
 }
 
-// The figures in docs/choosing-an-id.md.
+// The figures in docs/collisions.md.
 func TestCollisionFigures(t *testing.T) {
 	// said fails unless the guide's figure is the formula's, to the digits that it has.
 	said := func(what string, guide, formula, digits float64) {
