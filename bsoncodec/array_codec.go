@@ -19,8 +19,8 @@ type arrayCodec struct {
 	known        sync.Map     // of reflect.Type to *octetsType
 }
 
-// octetsType is what an arrayCodec does with one type of kind [16]byte. Without a codec or an
-// error, that is what the driver does.
+// octetsType says how an arrayCodec treats one type of kind [16]byte. If there is neither a codec nor an
+// error, the driver's codec has the type.
 type octetsType struct {
 	uuid      *uuidCodec
 	encodeErr error

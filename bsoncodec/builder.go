@@ -20,11 +20,11 @@ func NewRegistry(r uuidrep.Representation) (*bson.Registry, error) {
 	return NewRegistryBuilder(r).Build()
 }
 
-// RegistryBuilder collects the settings of a registry for UUIDs. Make one with [NewRegistryBuilder],
-// call its methods in any order, and then [RegistryBuilder.Build] or [RegistryBuilder.ApplyTo],
-// which report the mistakes of all earlier calls. Version 2 of the driver has no builder of
-// registries any more; this one exists because the codecs for UUIDs depend on one another and on the
-// caller's, and because they must be registered in one order.
+// RegistryBuilder collects the settings of a registry for UUIDs. Make one with [NewRegistryBuilder] and
+// call its methods in any order. Then call [RegistryBuilder.Build] or [RegistryBuilder.ApplyTo], which
+// return the errors of all earlier calls. The codecs for UUIDs depend on one another and on those of the
+// caller, and must be registered in one order; that is why there is a builder, which version 2 of the
+// driver has no more.
 //
 // A builder is not safe for concurrent use. The registries that it builds are, and later calls do
 // not change them.
@@ -66,15 +66,16 @@ func NewRegistryBuilder(r uuidrep.Representation) *RegistryBuilder {
 }
 
 // RegisterUUIDType makes t a UUID: a value of this type is encoded and decoded as [uuid.UUID] is,
-// whatever methods it has. Its kind must be [16]byte, the bytes in network order, as in
-// github.com/gofrs/uuid or in a type of the caller, or it must be a struct with one such field,
-// exported or not, besides those named _ and those tagged bson:"-". Another type is an error of Build.
-// A type without text methods can be a map key too, as the text of the UUID.
+// whatever methods it has. Its kind must be [16]byte, with the bytes in network order, as in
+// github.com/gofrs/uuid. Or it must be a struct with one field of such a type, exported or not; fields
+// named _ and fields with the tag bson:"-" do not count. Build returns an error for any other type.
+// A map key of a type without text methods is encoded as the text of the UUID.
 //
-// A struct is read from the document too that the driver writes for it without a codec, such as
-// {uuid: …} for one that embeds a [uuid.UUID]. The UUID in it is read as any other:
-// [RegistryBuilder.AlsoDecodeSubtype0] reads subtype 0. A struct around a UUID that is not registered
-// is refused: see [RegistryBuilder.RegisterDocumentType]. [RegisterUUIDFunc] makes any other type a UUID.
+// Without a codec the driver writes a struct as a document, such as {uuid: …} if it embeds a
+// [uuid.UUID]. A registered struct is decoded from that document as well as from a UUID. The UUID in
+// the document can have each form that a UUID field can have: subtype 0, for instance, needs
+// [RegistryBuilder.AlsoDecodeSubtype0]. A struct around a UUID that is not registered is refused; see
+// [RegistryBuilder.RegisterDocumentType]. [RegisterUUIDFunc] makes any other type a UUID.
 //
 // A type of kind [16]byte that is not registered is refused, in both directions, with an
 // [*UnregisteredTypeError], unless it has marshaling methods of the driver, or a codec or hook of
@@ -88,14 +89,14 @@ func (b *RegistryBuilder) RegisterUUIDType(t reflect.Type) *RegistryBuilder {
 }
 
 // RegisterNullUUIDType makes t a UUID that can be null: a value of this type is encoded as its UUID
-// if it is valid, and as null if it is not. It must be a struct of two fields, exported or not, besides
-// those named _ and those tagged bson:"-": a UUID of a type that [RegistryBuilder.RegisterUUIDType]
-// takes, and a bool that is true if the UUID is valid, as in github.com/gofrs/uuid or in
-// [database/sql.Null] of a UUID type; another type is an error of Build. The type of the UUID is
-// registered as RegisterUUIDType does. [RegisterUUIDFunc] registers other types.
+// if it is valid, and as null if it is not. It must be a struct of two fields, exported or not: a UUID
+// of a type that [RegistryBuilder.RegisterUUIDType] takes, and a bool that is true if the UUID is valid.
+// Fields named _ and fields with the tag bson:"-" do not count. The NullUUID of github.com/gofrs/uuid is
+// such a type, and so is [database/sql.Null] of a UUID. Build returns an error for any other type.
+// RegisterNullUUIDType also registers the type of the UUID. For other types there is [RegisterUUIDFunc].
 //
-// A document {uuid: …, valid: …}, which the driver writes if no codec is registered and both fields are
-// exported, is read too. Its UUID is read as any other: [RegistryBuilder.AlsoDecodeSubtype0] reads subtype 0.
+// Without a codec the driver writes such a struct as {uuid: …, valid: …} if both fields are exported. It
+// is decoded from that document, too. The UUID in it can have each form that a UUID field can have.
 //
 // [uuid.NullUUID] is registered already. A codec for t that a function of With registers takes
 // precedence.
@@ -118,16 +119,22 @@ func (b *RegistryBuilder) RegisterNullUUIDType(t reflect.Type) *RegistryBuilder 
 //		func(id RoomID) (uuid.UUID, bool) { return id.UUID(), true },
 //		func(id uuid.UUID, ok bool) (RoomID, error) { return NewRoomID(id), nil })
 //
-// A value is encoded and decoded as its UUID, whatever methods T has. A value that has none, for which
-// get returns false, is null, and set is called with the zero UUID and false for null and undefined. A
-// zero UUID for which get returns true is written as one. Without text methods, T can be a map key too, as the text of
-// the UUID; a key that has none, and two keys of one UUID, are errors. An error of set is wrapped in that of decoding.
+// A value is encoded and decoded as its UUID, whatever methods T has. If get returns false, the value has
+// no UUID and is encoded as null. To decode null or undefined, set is called with the zero UUID and false.
+// If get returns the zero UUID and true, that UUID is encoded. If decoding fails because of set, the error
+// wraps that of set.
 //
-// T must not be a pointer or an interface, not a type that Go predeclares, such as string, because every
-// value of it in a document would be a UUID or null, and not a type whose values must not be copied,
-// such as an [atomic.Pointer] or a struct with a [sync.Mutex]; such a T is an error of Build, and so are
-// a function that is nil and a T that is registered otherwise or twice. A codec for T that a function of
-// [RegistryBuilder.With] registers is replaced.
+// A map key of a type T without text methods is encoded as the text of the UUID. A key without a UUID, and
+// two keys with one UUID, are errors.
+//
+// Build returns an error if
+//   - T is a pointer or an interface;
+//   - Go predeclares T, as string: every string in a document would be a UUID or null;
+//   - values of T must not be copied, as those of an [atomic.Pointer] or of a struct with a [sync.Mutex];
+//   - T is registered twice, or by another function as well;
+//   - get or set is nil.
+//
+// A codec for T that a function of [RegistryBuilder.With] registers is replaced.
 //
 // The functions must be safe for concurrent use, and can be called more than once for a value.
 func RegisterUUIDFunc[T any](
@@ -152,39 +159,42 @@ func RegisterUUIDFunc[T any](
 	return b
 }
 
-// RegisterDocumentType makes t a document of its exported fields, as the driver encodes a struct. The type must be a struct
-// that is refused without: a struct around a UUID, which is {uuid: …} if it embeds a [uuid.UUID], a
-// UUID that can be null, which is {uuid: …, valid: …} if it is [uuid.NullUUID], a struct of which a
-// UUID is lost, itself or by what it has inline, or a struct that has its methods for BSON from a field that it embeds
-// beside others. Another type is an error of Build, and so is one that is registered with
-// [RegistryBuilder.RegisterUUIDType]. The UUID in the document is encoded and decoded as any other; one
-// in a field that is not exported is left out.
+// RegisterDocumentType makes t a document of its exported fields, as the driver encodes a struct. UUIDs in
+// these fields are encoded and decoded as everywhere; fields that are not exported are left out.
 //
-// Methods for BSON of t are not called then. There is one place where only the driver decides: it calls MarshalBSON and
-// UnmarshalBSON of a whole document, which a collection inserts or a cursor decodes, without asking a registry. The
-// functions of this package and a collection of package autoid do not. If an embedded field has these two methods, give it
-// a name.
+// The type must be a struct that the registry refuses otherwise. These structs are refused, in both
+// directions, with an [*UnregisteredTypeError]:
 //
-// If t can be registered as a UUID, what is stored otherwise is read too: a UUID, and null. So programs
-// that write the document and programs that write the UUID can run at the same time: first every program
-// gets this option, then RegisterUUIDType or [RegistryBuilder.RegisterNullUUIDType] replaces it, of which
-// the second is in force for uuid.NullUUID.
+//   - a struct of which the driver stores no field, if it holds a UUID, such as struct{ id uuid.UUID }, or if
+//     its fields lead to one through pointers, arrays, slices and maps;
+//   - a struct of two fields, a UUID that is not exported and a bool;
+//   - a struct that embeds a type that is not exported, with the tag inline and a UUID in it;
+//   - a struct with one of these inline;
+//   - a struct with an inline struct around a UUID that has methods for BSON, which the driver does not call
+//     for an inline field, unless they are the methods of a UUID that has a struct tag;
+//   - a struct that has a method for BSON from a field that it embeds, if the driver would store other fields
+//     of it without that method;
+//   - inside a document, a struct whose only field is an embedded UUID without a struct tag: without a codec
+//     the driver writes {uuid: …} for it;
+//   - inside a document, a struct of a UUID and a bool Valid without struct tags, and with a method Scan, as
+//     [uuid.NullUUID]: without a codec the driver writes {uuid: …, valid: …}.
 //
-// Without a codec and without a registration these structs are refused, in both directions, with an
-// [*UnregisteredTypeError]. Fields named _ and those tagged bson:"-" do not count:
+// Fields named _ and fields with the tag bson:"-" do not count. A type is not refused if the caller has
+// registered a codec or a hook for it, or if the driver calls a method of its values for BSON that loses
+// nothing. In other structs than these, a UUID that is not exported is left out, as any such field.
 //
-//   - a struct of which the driver stores no field at all, if a UUID is in it or can be reached from it through fields,
-//     pointers, arrays, slices and maps, such as struct{ id uuid.UUID };
-//   - a struct of a UUID that is not exported and a bool;
-//   - a struct that embeds a type that is not exported with the tag inline, if there is a UUID in that;
-//   - a struct with such a struct inline, or with a struct inline that is around a UUID and has methods for BSON, unless
-//     they are those of a UUID with a struct tag: the driver does not call them;
-//   - a struct with a method for BSON that is that of an embedded field, if it has other fields that the driver would store;
-//   - inside a document, a struct whose only field is an embedded UUID without a struct tag;
-//   - inside a document, a struct of a UUID and a bool Valid without struct tags, with a method Scan.
+// Build returns an error for any other type, and for one that is registered with
+// [RegistryBuilder.RegisterUUIDType], too.
 //
-// Types with marshaling methods of the driver that it calls for the value, and those with a codec or
-// hook of the caller, are not refused. What is left out next to a field that is stored is left out on purpose.
+// Methods for BSON of t are not called, with one exception: the driver calls MarshalBSON and UnmarshalBSON of
+// a whole document, which a collection inserts or a cursor decodes, and asks no registry. The functions of
+// this package and the collections of package autoid ask it. If an embedded field has these two methods, give
+// the field a name.
+//
+// If t can be registered as a UUID, it is also decoded from a UUID and from null. So a program that writes
+// documents can run beside a program that writes UUIDs. To move from the one to the other, first call
+// RegisterDocumentType in every program, then replace it by RegisterUUIDType or, for uuid.NullUUID and types
+// like it, by [RegistryBuilder.RegisterNullUUIDType].
 func (b *RegistryBuilder) RegisterDocumentType(t reflect.Type) *RegistryBuilder {
 	if !slices.Contains(b.documents, t) {
 		b.documents = append(b.documents, t)
@@ -195,9 +205,8 @@ func (b *RegistryBuilder) RegisterDocumentType(t reflect.Type) *RegistryBuilder 
 	return b
 }
 
-// RegisterBytesType makes t plain bytes, a checksum for example: a value of this type is encoded
-// and decoded as the driver does it, as binary subtype 0. Methods, hooks and codecs for t keep
-// their precedence.
+// RegisterBytesType makes t plain bytes, such as a checksum: the driver encodes a value of this type as
+// binary subtype 0. Methods, hooks and codecs for t keep their precedence.
 //
 // The kind of t must be [16]byte. Another kind, and a type that is a UUID too, are errors of Build.
 func (b *RegistryBuilder) RegisterBytesType(t reflect.Type) *RegistryBuilder {
@@ -216,20 +225,21 @@ func (b *RegistryBuilder) UnregisteredAsUUID() *RegistryBuilder {
 }
 
 // UnregisteredAsBytes keeps the driver's behavior for the types of kind [16]byte that are not
-// registered: they are encoded as binary subtype 0, and decoded from the subtypes 0 and 2. A UUID
-// type that nobody registered is then written as subtype 0 without an error. UnregisteredAsBytes
+// registered: they are encoded as binary subtype 0, and decoded from the subtypes 0 and 2. If a UUID
+// type is not registered, its values are written as subtype 0, without an error. UnregisteredAsBytes
 // and [RegistryBuilder.UnregisteredAsUUID] on one builder are an error of Build.
 func (b *RegistryBuilder) UnregisteredAsBytes() *RegistryBuilder {
 	b.unregistered = append(b.unregistered, asBytes)
 	return b
 }
 
-// AllowSubtype0OfMethods takes what the methods MarshalBSONValue and MarshalBSON of types return as it is. Without it, 16
-// octets of binary subtype 0 in that are an [*UnregisteredTypeError] if they are those of a UUID in the value: of one of
-// kind [16]byte, in any representation, or of one as text of 36 characters, in a field of any name. Octets are plain bytes
-// if the value has the same in a slice of bytes, in a [bson.Binary] or in a type that [RegistryBuilder.RegisterBytesType]
-// registers. [RegistryBuilder.AlsoDecodeSubtype0] and [RegistryBuilder.UnregisteredAsBytes] have the same effect besides their
-// own.
+// AllowSubtype0OfMethods lets the methods MarshalBSON and MarshalBSONValue of types write UUIDs as binary
+// subtype 0. Otherwise this is an [*UnregisteredTypeError]: if the result of such a method has a binary value
+// of subtype 0 with the 16 octets of a UUID, in any representation, and the value whose method it is holds
+// that UUID, in a type of kind [16]byte or as text of 36 characters. If the value also holds the 16 octets as
+// plain bytes, in a slice of bytes, in a [bson.Binary] or in a type of [RegistryBuilder.RegisterBytesType],
+// there is no error. [RegistryBuilder.AlsoDecodeSubtype0] and [RegistryBuilder.UnregisteredAsBytes] allow it,
+// too.
 //
 // The driver calls MarshalBSON of a whole document without asking the registry. [Marshal] and package autoid do ask it.
 func (b *RegistryBuilder) AllowSubtype0OfMethods() *RegistryBuilder {
@@ -246,10 +256,10 @@ func (b *RegistryBuilder) SetImplicitType(t reflect.Type) *RegistryBuilder {
 	return b
 }
 
-// KeepBinary makes targets of type any, in [bson.D], [bson.M] and everywhere else, go on receiving
-// a [bson.Binary] for a UUID, as they do from the driver's own registry. Targets of a UUID type
-// receive UUIDs. It is for programs that assert bson.Binary, while they are changed. With
-// [RegistryBuilder.SetImplicitType] it is an error of Build.
+// KeepBinary decodes a UUID into a target of type any as a [bson.Binary], as the driver's own registry
+// does. This includes the values of [bson.D] and [bson.M]. Targets of a UUID type receive UUIDs. It is for
+// a program that asserts bson.Binary, until it is changed. KeepBinary and
+// [RegistryBuilder.SetImplicitType] on one builder are an error of Build.
 func (b *RegistryBuilder) KeepBinary() *RegistryBuilder {
 	b.keepBinary = true
 	return b
@@ -259,16 +269,16 @@ func (b *RegistryBuilder) KeepBinary() *RegistryBuilder {
 // writes its own representation only. This is for collections that hold both subtypes.
 //
 // One of the two representations must be [uuidrep.Standard], because subtype 3 can be read in one
-// byte order only. Two orders for one subtype, [uuidrep.Unspecified] and the registry's own
-// representation are errors of Build.
+// byte order only. Build returns an error if two representations have one subtype, and if r is
+// [uuidrep.Unspecified] or the registry's own representation.
 func (b *RegistryBuilder) AlsoDecode(r uuidrep.Representation) *RegistryBuilder {
 	b.also = append(b.also, r)
 	return b
 }
 
-// AlsoDecodeSubtype0 makes UUID fields read binary subtype 0 of 16 bytes in network order, which Go
-// programs without a codec wrote. Targets of type any still receive a [bson.Binary], because such a
-// value can be other data as well.
+// AlsoDecodeSubtype0 decodes binary values of subtype 0 with 16 bytes into UUID fields, in network order.
+// Go programs without a codec wrote UUIDs so. Targets of type any still receive a [bson.Binary], because
+// such a value need not be a UUID.
 func (b *RegistryBuilder) AlsoDecodeSubtype0() *RegistryBuilder {
 	b.generic = true
 	return b
@@ -298,18 +308,19 @@ func (b *RegistryBuilder) EncodeZeroAsNull() *RegistryBuilder {
 	return b
 }
 
-// With calls f with the registry before the codecs for UUIDs are registered, so that f can register
-// the caller's own codecs, hooks and type map entries. These stay in force for all other values. A
-// codec that f registers for bson.D, any, pointers, slices, arrays or structs replaces this package's
-// codec for them, unless it is the driver's own.
+// With calls f with the registry before the codecs for UUIDs are registered. So f can register codecs,
+// hooks and type map entries of the caller's, which are in force for all values but UUIDs:
 //
-// A codec that f registers for a UUID type is replaced; after Build, it takes the place of the one of
-// this package. One for a type that [RegistryBuilder.RegisterNullUUIDType] registers, [uuid.NullUUID]
-// included, is kept. Hooks do not apply to these types or to pointers to them.
+//   - A codec for bson.D, any, pointers, slices, arrays or structs replaces that of this package, unless it
+//     is the driver's own.
+//   - A codec for a UUID type is replaced by that of this package. Register such a codec after Build.
+//   - A codec for a type that [RegistryBuilder.RegisterNullUUIDType] registers, or for [uuid.NullUUID], is
+//     kept.
+//   - A hook does not apply to the types that are registered, nor to pointers to them.
 //
-// A struct codec of the caller's must tell the options of clients apart itself: the driver's codec
-// of structs keeps the fields of a type as the first client's options name them, which the codec of
-// this package prevents.
+// A registry can serve clients with different [Options]. The codec of structs of this package names the
+// fields of a type for each set of options; the driver's keeps those of the first client. A codec of
+// structs of the caller's must take care of that itself.
 //
 // A nil f, and an f that applies a builder to the registry, are errors of Build.
 func (b *RegistryBuilder) With(f func(*bson.Registry)) *RegistryBuilder {
@@ -317,9 +328,9 @@ func (b *RegistryBuilder) With(f func(*bson.Registry)) *RegistryBuilder {
 	return b
 }
 
-// WithoutPlans makes the registry encode and decode documents with the driver's codecs alone, and not
-// by plans that are compiled for each type. The results are the same, except for what
-// docs/performance.md lists. [CheckPlans] says why a type has no plan.
+// WithoutPlans makes the registry encode and decode documents with the driver's codecs alone. Otherwise it
+// compiles a plan for each type. The results are the same; docs/performance.md lists the exceptions.
+// [CheckPlans] says why a type has no plan.
 func (b *RegistryBuilder) WithoutPlans() *RegistryBuilder {
 	b.withoutPlans = true
 	return b
@@ -328,14 +339,15 @@ func (b *RegistryBuilder) WithoutPlans() *RegistryBuilder {
 // Build returns a new registry with the driver's own codecs, the caller's and those for UUIDs. It
 // reports the mistakes of all earlier calls in one error.
 //
-// The registry is safe for concurrent use. Codecs, hooks and type map entries that are registered
-// between Build and the first use of the registry are obeyed as those of With are. So are codecs for UUID
-// types, which With replaces: in fields, pointers, slices, arrays, maps and any, and for the UUID of a type
-// of RegisterNullUUIDType. A key of a map stays the text of the UUID. Register none after the first use: a codec or a hook that is registered later is obeyed for the types that the registry
-// meets after it, and not for those that documents have held before. The type map is obeyed at any
-// time. The exceptions are what the driver encodes or decodes without plans (Extended JSON, a
-// registry of [RegistryBuilder.WithoutPlans]) and what its Encoder and Decoder are given: it looks
-// the codecs of some types up each time.
+// The registry is safe for concurrent use. Between Build and its first use, the caller can register codecs,
+// hooks and type map entries. They are in force as those of [RegistryBuilder.With], and so is a codec for a
+// UUID type: in fields, pointers, slices, arrays, maps and any, and for the UUID of a type of
+// RegisterNullUUIDType. A map key remains the text of the UUID.
+//
+// Register no codec and no hook after the first use. The registry obeys it for the types that it meets
+// later, and not for those that it has met; where the driver works without plans, with Extended JSON, a
+// registry of [RegistryBuilder.WithoutPlans] or a value that is given to its Encoder or Decoder, this
+// differs from type to type. Entries of the type map are obeyed at any time.
 func (b *RegistryBuilder) Build() (*bson.Registry, error) {
 	reg := bson.NewRegistry()
 	if err := b.ApplyTo(reg); err != nil {
@@ -345,8 +357,8 @@ func (b *RegistryBuilder) Build() (*bson.Registry, error) {
 }
 
 // ApplyTo registers the codecs for UUIDs on a registry that the caller has, for instance one of
-// [bson.NewMgoRegistry]. Errors are those of Build, after which reg is unchanged, except for what
-// the functions of With did. A nil registry, and one that has codecs of this package, are errors.
+// [bson.NewMgoRegistry]. It returns the errors of Build, and an error if reg is nil or has codecs of this
+// package. After an error of Build reg is unchanged, except for what the functions of With did.
 //
 // Call it before the first use of the registry, and not concurrently with any use. The driver keeps
 // the codecs of each struct type that it has met, so a registry that was used would still write the

@@ -10,7 +10,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// conversion is what one registry does with UUIDs. It does not change once the registry is built.
+// conversion says how one registry encodes and decodes UUIDs. It does not change once the registry is built.
 type conversion struct {
 	rep     uuidrep.Representation // what is written, Unspecified for nothing
 	subtype byte                   // as which binary subtype

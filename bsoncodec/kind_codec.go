@@ -8,12 +8,12 @@ import (
 	"github.com/bsonids/bsonids/internal/elements"
 )
 
-// kindEncoder stands before the driver's encoder for a kind of which driver version 1 has types that
-// version 2 writes as another value.
+// kindEncoder stands before the driver's encoder of a kind. It refuses the types of driver version 1 of
+// that kind, which version 2 writes as another value.
 //
-// It decides once for each type: when it has met a type, that has the driver's encoder in the registry,
-// which keeps what it found for a type in any case. So it costs nothing after the first value. The
-// exception is [bson.D], where it also adds the path to the errors of the elements.
+// After the first value of any other type, it registers the driver's encoder for the type, so that it
+// costs nothing for later values. The exception is [bson.D]: there it also adds the path to the errors of
+// elements.
 type kindEncoder struct{ driver bson.ValueEncoder }
 
 // EncodeValue is the ValueEncoder of a kind.

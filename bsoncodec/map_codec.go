@@ -11,9 +11,8 @@ import (
 	"github.com/bsonids/bsonids/internal/uuidtext"
 )
 
-// mapCodec stands before the driver's codecs for maps and decides about keys of kind [16]byte, and of
-// structs around one that are registered, without text methods: a UUID becomes the text of a UUID, and a type that is not registered is
-// refused.
+// mapCodec stands before the driver's codec of maps. It encodes keys that are UUIDs and have no text
+// methods as the text of the UUID, and refuses keys of kind [16]byte that are not registered.
 type mapCodec struct {
 	rules   *typeRules
 	encoder bson.ValueEncoder // the driver's
@@ -21,8 +20,8 @@ type mapCodec struct {
 	known   sync.Map // of reflect.Type to *keyType
 }
 
-// keyType is what a mapCodec does with one type of keys. Without a text or an error, that is what
-// the driver does.
+// keyType says how a mapCodec treats one type of keys. If keys are no texts and there is no error, the
+// driver's codec has them.
 type keyType struct {
 	encodeText, decodeText bool // a key is the text of a UUID
 	encodeErr, decodeErr   error

@@ -19,10 +19,10 @@ import (
 // with the options of a client if opts has them; more than one Options is an error. A codec that is
 // registered for a struct type after its first use has no effect.
 //
-// Errors are those of the codecs, [bson.ErrNilRegistry]. An encoder of the
-// caller's that reports no error and does not write exactly one document is an error too. A registry
-// without the codecs of this package would write a type of kind [16]byte that it has no codec for as
-// binary subtype 0, which is an [*UnregisteredTypeError].
+// Marshal returns the errors of the codecs, and an error that wraps [bson.ErrNilRegistry] if reg is nil. It
+// is an error if an encoder of the caller's does not write exactly one document. If reg does not have the
+// codecs of this package, and writes a value of kind [16]byte as binary subtype 0 because it has no codec
+// for its type, the error is an [*UnregisteredTypeError].
 func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
 	ec := bson.EncodeContext{Registry: reg}
 	if reg == nil || len(opts) > 0 { // the context of no options is not worth a call
@@ -100,15 +100,14 @@ func encodeError(v any, err error) error {
 // one Options is an error. A codec that is registered for a struct type after its first use has no
 // effect.
 //
-// It reads from memory, but the Decode and All methods of a mongo.Cursor read from a stream:
-// Unmarshal of Cursor.Current is a faster way to decode what a cursor returns. Pass it the
-// BSONOptions of the client, if it has any.
+// Unmarshal of Cursor.Current is faster than the Decode and All methods of a mongo.Cursor, which read
+// from a stream. Pass it the BSONOptions of the client, if it has any.
 //
-// Errors are those of the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil],
-// and one for data that is not as long as its first four bytes say. Malformed
-// data is an error unless the malformed part is within a value that is skipped; the driver's
-// function, of version 2.9.3, does not return if it skips a value of negative length. After an error
-// v may hold values of what comes before it.
+// Unmarshal returns the errors of the codecs, one that wraps [bson.ErrNilRegistry] if reg is nil, one that
+// wraps [bson.ErrDecodeToNil] if v is nil, and one if the first four bytes of data are not its length.
+// Malformed data is an error, unless the malformed part is in a value that v has no place for. (The
+// driver's function, of version 2.9.3, does not return if it skips a value of negative length.) After an
+// error v can hold values of the part of data before it.
 func Unmarshal(reg *bson.Registry, data []byte, v any, opts ...Options) error {
 	var dc *bson.DecodeContext
 	if reg == nil || len(opts) > 0 { // the context of no options is not worth a call
@@ -272,9 +271,10 @@ func MarshalExtJSON(reg *bson.Registry, v any, canonical, escapeHTML bool, opts 
 // map. A UUID may be written as $uuid or as $binary. It is [bson.UnmarshalExtJSON] with a registry,
 // and with the options of a client if opts has them; more than one Options is an error.
 //
-// Errors are those of the parser and the codecs, [bson.ErrNilRegistry], [bson.ErrDecodeToNil] and
-// [ErrUnknownOptions]. Malformed text is always an error: the driver's function, of version 2.9.3,
-// does not return if it skips an object or an array that is malformed or does not end.
+// UnmarshalExtJSON returns the errors of the parser and of the codecs, one that wraps [bson.ErrNilRegistry]
+// if reg is nil, and one that wraps [bson.ErrDecodeToNil] if v is nil. Malformed text is always an error.
+// (The driver's function, of version 2.9.3, does not return if it skips an object or an array that is
+// malformed or does not end.)
 func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, opts ...Options) error {
 	o, err := optionsOf(opts)
 	if err != nil {
@@ -335,8 +335,8 @@ func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, er
 
 // UnmarshalValue decodes the BSON value rv with reg into v, a non-nil pointer or map. It is
 // [bson.UnmarshalValue] with a registry, and with the options of a client if opts has them; more
-// than one Options is an error. Errors are those of the codecs, [bson.ErrNilRegistry],
-// [bson.ErrDecodeToNil].
+// than one Options is an error. It returns the errors of the codecs, one that wraps [bson.ErrNilRegistry]
+// if reg is nil, and one that wraps [bson.ErrDecodeToNil] if v is nil.
 func UnmarshalValue(reg *bson.Registry, rv bson.RawValue, v any, opts ...Options) error {
 	dc, err := decodeContextOf(reg, opts)
 	if err != nil {
@@ -398,11 +398,10 @@ func decodeStream(dc bson.DecodeContext, rv bson.RawValue, v any) error {
 
 var errMalformed = errors.New("bsoncodec: the document is malformed: a length in it is beyond its end")
 
-// DecodeNative encodes v with reg and returns what reg decodes from that into any: a [bson.Binary]
-// that is a UUID in the representation of reg becomes a native UUID. The driver returns the
-// UpsertedID of an update as a bson.Binary, whatever the registry is; DecodeNative(reg,
-// result.UpsertedID) returns it as InsertedID would be. Errors are those of [Marshal] and
-// [Unmarshal].
+// DecodeNative encodes v with reg and decodes the result into an any, which it returns. A [bson.Binary]
+// that is a UUID in the representation of reg becomes a native UUID. It is for the UpsertedID of an
+// update, which the driver returns as a bson.Binary whatever the registry is: DecodeNative(reg,
+// result.UpsertedID) is of the type that InsertedID has. Errors are those of [Marshal] and [Unmarshal].
 func DecodeNative(reg *bson.Registry, v any, opts ...Options) (any, error) {
 	rv, err := MarshalValue(reg, v, opts...)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // onFirstUse keeps the first value that it is given.
 type onFirstUse[V any] struct{ kept atomic.Pointer[V] }
 
-// get returns the kept value, which is what choose returns on the first call. It is safe for
-// concurrent use.
+// get returns the kept value. On the first call it keeps the result of choose. It is safe for concurrent
+// use.
 func (o *onFirstUse[V]) get(choose func() V) V {
 	if v := o.kept.Load(); v != nil {
 		return *v

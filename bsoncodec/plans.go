@@ -118,10 +118,9 @@ func marshalPlannedValue(c *structcodec.Codec, ec bson.EncodeContext, v any) (rv
 // documents holds the memory of documents that were encoded.
 var documents = sync.Pool{New: func() any { return new([]byte) }}
 
-// CheckPlans returns why values of type t are not encoded and decoded by compiled plans alone with reg, and with the
-// options of a client if opts has them: nil if they are. An error names the direction, the fields by their keys, and the
-// codec, the method or the option that has the values instead; if there is more than one reason, it is made by
-// [errors.Join].
+// CheckPlans returns nil if compiled plans alone encode and decode values of type t with reg, and with the options of a
+// client if opts has them. Otherwise it returns the reasons, joined by [errors.Join]. Each names the direction, the field
+// by its keys, and the codec, the method or the option because of which the field has no plan.
 //
 //	for _, t := range []reflect.Type{reflect.TypeFor[Order](), reflect.TypeFor[User]()} {
 //		if err := bsoncodec.CheckPlans(reg, t); err != nil {
@@ -129,12 +128,12 @@ var documents = sync.Pool{New: func() any { return new([]byte) }}
 //		}
 //	}
 //
-// A part that goes through a codec or a method of its own leaves the plan for the rest at work. What the driver encodes or
-// decodes as a whole has no plan at all. A type that occurs more than once is named once. The values in an any are not
-// known before they are there: their types have reasons of their own.
+// If a field goes through a codec or a method of its own, a plan still has the rest of the struct. If the driver encodes or
+// decodes a struct, no field of it has a plan. A type that occurs more than once is named once. The types of the values in
+// an any are not known: check them, too.
 //
-// CheckPlans compiles the plans, so what is registered later for types within t is not obeyed any more. It is an error if
-// reg is nil, [bson.ErrNilRegistry], if t is nil, or if opts has more than one Options.
+// CheckPlans compiles the plans, so that a codec that is registered later for a type in t is not obeyed. It is an error if
+// reg is nil, which wraps [bson.ErrNilRegistry], if t is nil, or if opts has more than one Options.
 func CheckPlans(reg *bson.Registry, t reflect.Type, opts ...Options) error {
 	ec, err := encodeContextOf(reg, opts)
 	dc, _ := decodeContextOf(reg, opts) // which has the same errors

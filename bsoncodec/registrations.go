@@ -33,7 +33,7 @@ const (
 	overOurs                     // that of this package, which stays the fallback
 )
 
-// A target is what a codec is registered for.
+// A target is a type, a kind or a method for which a codec is registered.
 type target struct {
 	t       reflect.Type // the type, or a probe type of the kind or the method
 	general bool         // it is a kind or a method
@@ -136,7 +136,7 @@ func (r *registration) register(reg *bson.Registry, s stage) {
 	}
 }
 
-// An application is what is registered in one registry.
+// An application registers the codecs of a builder in one registry.
 type application struct {
 	reg        *bson.Registry
 	conversion *conversion

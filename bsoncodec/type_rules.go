@@ -21,7 +21,7 @@ import (
 // documents. Where the fields are not exported, the UUIDs are lost: such types are refused as whole
 // documents too, because an empty filter matches every document. The builder says what they are.
 
-// typeRules are what a registry knows of types of structs.
+// typeRules decide how a registry treats types: which are UUIDs, which are documents, and which are refused.
 type typeRules struct {
 	uuids, bytes, documents map[reflect.Type]bool // the registered types, those of UUIDs that can be null among uuids
 	funcs                   map[reflect.Type]*uuidFunc
@@ -34,8 +34,7 @@ type typeRules struct {
 	encodesEmbedded, decodesEmbedded bool
 }
 
-// treatment is what a registry does with the types of kind [16]byte that have no codec of their
-// own.
+// treatment says how a registry treats the types of kind [16]byte that have no codec of their own.
 type treatment uint8
 
 const (
@@ -274,8 +273,8 @@ func (r *typeRules) errRefused(t reflect.Type, decode bool, stored string) error
 //
 // Within a document a Customer is a UUID then, and its Name is lost.
 
-// errPromoted is the error of a struct that has the method m from a field that it embeds, if it has other fields that the
-// driver would store. It is nil for any other type.
+// errPromoted returns an error if the struct t has the method m from a field that it embeds, and other fields that the
+// driver would store without the method. It returns nil for any other type.
 func (r *typeRules) errPromoted(t reflect.Type, m method, jsonTags bool) error {
 	origin, lost := m.promoted(t, r.storesEmbedded(m.decode), jsonTags, 0)
 	if len(lost) == 0 {
@@ -388,7 +387,7 @@ func (r *typeRules) document(val reflect.Value) (reflect.Value, bool) {
 	return val, val.IsValid() && r.documents[val.Type()]
 }
 
-// A methodType is what the rules say of a method of one type.
+// A methodType says how the rules treat a method of one type.
 type methodType struct {
 	refusal
 	searched bool // what the method returns is searched for UUIDs of the value

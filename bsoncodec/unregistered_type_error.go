@@ -7,20 +7,24 @@ import (
 	"strings"
 )
 
-// UnregisteredTypeError is the error of encoding or decoding a value of a type that holds a UUID,
-// as far as the registry can tell, and that the registry has no codec for. The driver alone would
-// write such a value as binary subtype 0, or as a document that nothing else reads. It is also the
-// error of a type of driver version 1, such as primitive.ObjectID, which version 2 takes for another
-// one; of a struct that has a marshaling method from a field that it embeds, if that method would
-// lose its other fields; and of a value whose marshaling method writes a UUID as binary subtype 0.
+// UnregisteredTypeError says that a value was not encoded or decoded because the driver would store it in
+// a form that nothing else reads, or lose a part of it:
+//
+//   - The type holds a UUID, as far as the registry can tell, and the registry has no codec for it. The
+//     driver would write binary subtype 0, or a document.
+//   - The type is one of driver version 1, such as primitive.ObjectID. Version 2 takes it for another one.
+//   - The type is a struct that has a marshaling method from a field that it embeds, and the method would
+//     lose its other fields.
+//   - The marshaling method of the value writes a UUID as binary subtype 0.
+//
 // Match it with [errors.As] and a variable of type *UnregisteredTypeError.
 type UnregisteredTypeError struct {
 	Type reflect.Type
 
-	// Path is where the value is in the document that was encoded, its keys and indexes with dots
-	// between them; those in the scope of code follow the key of the code. It is empty if the value is
-	// the whole document, or was not found. After decoding it is empty too: the Keys of a
-	// [bson.DecodeError], which wraps this error, tell the path.
+	// Path says where the value is in the document that was encoded: the keys and indexes with dots
+	// between them. For a value in the scope of code, the key of the code comes first. Path is empty if
+	// the value is the whole document, or if it was not found. It is also empty after decoding: then the
+	// Keys of the [bson.DecodeError] that wraps this error tell the path.
 	Path string
 
 	decode         bool

@@ -7,14 +7,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// ErrNotPlain is what the methods of a [ValueCodec] return for a value that they do not handle themselves. The value is
-// then passed to the EncodeValue or DecodeValue method of the same codec.
+// ErrNotPlain is returned by a method of a [ValueCodec] that does not handle a value. The value is then passed to the
+// EncodeValue or DecodeValue method of the same codec.
 var ErrNotPlain = errors.New("bsoncodec: the value is not plain")
 
-// ValueCodec is an encoder or decoder of an application that takes part in plans. A plan passes the values of a type with
-// any other codec to that codec, by a [bson.ValueWriter] or a [bson.ValueReader] that is made for each value. A codec that
-// is registered for a type and implements ValueCodec reads and writes bytes instead. An encoder needs AppendValue to do
-// something useful only, a decoder ReadValue only; the other method may always return [ErrNotPlain].
+// ValueCodec can be implemented by an encoder or a decoder that an application registers for a type. Then the compiled
+// plans call its methods, which append and read bytes. For a codec that does not implement it, a plan makes a
+// [bson.ValueWriter] or a [bson.ValueReader] for each value, which is slower. The method AppendValue of a decoder, and
+// ReadValue of an encoder, can always return [ErrNotPlain].
 //
 // Both methods must have the results of EncodeValue and DecodeValue for a context without options, and must be safe for
 // concurrent use. For a client with options, EncodeValue and DecodeValue are called.

@@ -17,12 +17,12 @@ type ValueCodec interface {
 // Codec encodes and decodes structs. It implements [bson.ValueEncoder] and [bson.ValueDecoder], and is to be registered
 // for the kind [reflect.Struct] of one registry.
 //
-// A plan is compiled when a type is first encoded, or first decoded, in a context: with the same options. It obeys what the registry has for the types within
-// at that time, and all plans keep it: a codec or a hook that is registered later is obeyed for the types that the Codec
-// meets after that, in every place, and not for those that it has met. The type map is obeyed at any time. What is not
-// done by plans looks the codecs of some types up each time, as the driver does.
+// A plan is compiled when a type is first encoded, or first decoded, with the options of a context. It has the codecs that
+// the registry has at that time for the types of the fields, and so have all later plans. A codec or a hook that is
+// registered later is obeyed for the types that the Codec meets after that, and not for those that it has met. The type map
+// is obeyed at any time. The fallback looks the codecs of some types up each time, as the driver does.
 //
-// The fallback encodes and decodes instead if
+// The fallback encodes and decodes if
 //   - the context belongs to another registry, or has an option that this package does not know: one that is newer than
 //     those of [go.mongodb.org/mongo-driver/v2/mongo/options.BSONOptions] in version 2.10.0 of the driver;
 //   - the writer or the reader is not the one of BSON documents of the driver: Extended JSON, or a caller's own. A writer
@@ -40,8 +40,8 @@ type ValueCodec interface {
 //
 // A field whose codec is not known to the plan is passed to that codec alone.
 //
-// If code of the caller takes part in decoding, the whole document is checked before that. Otherwise it is checked on the
-// way, and if it is malformed, the fallback sets once more what the plan has set.
+// If codecs or methods of the caller take part in decoding, the whole document is checked first. Otherwise the plan checks
+// it while it decodes; if the document is malformed, the fallback decodes it once more into the same target.
 //
 // What differs from the driver's codec is listed in docs/performance.md.
 //
@@ -142,8 +142,8 @@ func (c *encodeMode) encodeWhole(
 }
 
 // AppendDocument appends the document of v to dst: a struct, a [bson.D], a map, or a pointer to one. The result is that
-// of an Encoder of the driver with the registry and the options of ec, which is not kept: copying it takes as long as a field. If
-// planned is false, nothing was encoded: v needs the driver.
+// of an Encoder of the driver with the registry and the options of ec. If planned is false, nothing was encoded, and the
+// driver must encode v. AppendDocument does not keep ec, which is a pointer because a copy takes as long as a field.
 func (c *Codec) AppendDocument(ec *bson.EncodeContext, dst []byte, v any) (doc []byte, planned bool, err error) {
 	e := c.encodeModeIn(ec)
 	if e == nil {
@@ -264,9 +264,8 @@ func (c *Codec) errorFor(val reflect.Value, err error) error {
 }
 
 // ReadDocument decodes doc, a whole BSON document, into v, a pointer to a struct, or a pointer to such a pointer. The
-// result is that of a Decoder of the driver with the registry and the options of dc. If planned is false, v or doc needs
-// the driver. If doc is malformed then, v may have values of doc, which the driver sets again. A nil dc is that of the
-// registry of c without options.
+// result is that of a Decoder of the driver with the registry and the options of dc; a nil dc has no options. If planned is
+// false, the driver must decode doc. If doc is malformed, v can have values of it then.
 func (c *Codec) ReadDocument(dc *bson.DecodeContext, doc []byte, v any) (planned bool, err error) {
 	d := c.decodeModeIn(dc)
 	val := reflect.ValueOf(v)

@@ -45,7 +45,7 @@ const (
 	knownOther // a codec of the driver that always reads the value, or writes one
 )
 
-// A stockCodecs is what a registry of the driver holds.
+// stockCodecs are the codecs of a registry of the driver.
 type stockCodecs struct {
 	encoders        map[any]known
 	decoders        map[any]known

@@ -13,7 +13,7 @@ import (
 // the stated length before it reads, and what it decodes from a stream on its own needs little memory beside the values.
 const maxCopied = 24 << 10
 
-// A stream is what the driver's reader of streams reads from, at the start of a document.
+// A stream is the source of the driver's reader of streams, which is at the start of a document.
 type stream struct {
 	buffered *bufio.Reader
 	doc      []byte // in the memory of the stream; nil if the document must be copied out of it
