@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -31,6 +33,9 @@ func TestComplete(t *testing.T) {
 	for _, name := range []string{"orders", "other", "users", "ünïcode", "with space", "it's"} {
 		insert(t, db.Collection(name), []any{bson.D{{Key: "x", Value: 1}}})
 	}
+	for _, c := range [][2]string{{"7f3b", "switched"}, {"10c2", "rolling back"}, {"0123", "released"}} {
+		insert(t, db.Collection(record.Name), []any{bson.D{{Key: "_id", Value: c[0] + "/cutover"}, {Key: "kind", Value: "cutover"}, {Key: "state", Value: c[1]}}})
+	}
 	file := filepath.Join(t.TempDir(), "uri")
 	put(t, file, s.URI())
 	for _, tt := range []struct {
@@ -45,8 +50,9 @@ func TestComplete(t *testing.T) {
 		{[]string{"scan", "--uri", s.URI(), "--db", s.Database()[:len(s.Database())-1]}, []string{s.Database()}},
 		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", s.Database(), "--collection", "nothing"}, nil},
 		{[]string{"plan", "shop.d", "--uri", s.URI(), "--db", "no.such", "--collection", ""}, nil},
-		{[]string{"cutover", "--uri", s.URI(), "--db", s.Database(), "o"}, []string{"orders", "other"}},
-		{[]string{"undo", "--uri", s.URI(), "--db", s.Database(), "orders", "u"}, []string{"users"}},
+		{[]string{"cutover", "--uri", s.URI(), "--db", s.Database(), "7"}, []string{"7f3b"}},
+		{[]string{"undo", "--uri", s.URI(), "--db", s.Database(), ""}, []string{"10c2", "7f3b"}},
+		{[]string{"release", "--uri", s.URI(), "--db", s.Database(), "7f3b", ""}, nil},
 		{[]string{"scan", "--fail-on", "legacy,m"}, []string{"legacy,mixed"}},
 		{[]string{"scan", "--output", ""}, []string{"html", "json", "table"}},
 		{[]string{"show", "--log-format", ""}, []string{"json", "text"}},

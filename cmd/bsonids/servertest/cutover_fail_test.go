@@ -14,46 +14,40 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// If the second of three collections cannot be renamed in, all old ones are in place again, with what
-// was deleted and written in the meantime, also in the first new one.
+// If the second of three collections cannot be renamed in, all old ones are in place again, without what
+// was deleted in the meantime. What was written in the meantime to the first new one is there, and in a file.
 func TestCutoverRollsBack(t *testing.T) {
 	c := startCut(t, 30, "a", "b", "c")
 	settings := c.settingsOf("a")
 	want := map[string]map[string]bson.Raw{}
 	for _, name := range c.names {
-		want[name] = converted(t, c.docs(name))
+		want[name] = c.docs(name)
 	}
+	delete(want["a"], marshalValue(t, in(cutID(3), uuidrep.JavaLegacy)).String())
 	var once sync.Once
 	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
 		if r.rename() != c.db.Name()+".b_new to "+c.db.Name()+".b" {
 			return pass()
 		}
 		once.Do(func() {
-			c.delete("a", 1, uuidrep.Standard)
-			c.set("a", 2, uuidrep.Standard, "n", int32(9))
-			c.set("a", 3, uuidrep.Standard, "customer", in(cutID(77), uuidrep.JavaLegacy))
-			c.put("a", append(cutBy(500, uuidrep.Standard), bson.E{Key: "n", Value: int32(5)}))
-			want["a"] = converted(t, c.docs("a"))
+			c.delete("a", 3, uuidrep.Standard)
+			c.put("a", cutDoc(3001, 0))
+			c.set("a", 1, uuidrep.Standard, "n", int32(7))
 		})
 		return r.fail(20, "not today")
 	})
 	command(t, p, c.line("cutover", "--write")...).want(t, failure.ExitFailed).
-		says(t, "not today; the cutover was rolled back").prints(t, "was rolled back").lacks(t, "to undo:")
+		says(t, "not today; the cutover was rolled back").prints(t, "was rolled back", "2 documents that were inserted or changed", "a.written.jsonl").lacks(t, "to undo:")
+	c.wantFiles(c.dir, "a.written.jsonl")
 	c.wantCollections("a a_new b b_new c c_new")
 	c.wantSettings(settings, "a", "a_new", "b", "b_new", "c", "c_new")
 	for _, name := range c.names {
-		docs := c.docs(name)
-		equal(t, converted(t, docs), want[name])
-		for _, doc := range docs {
-			if subtype, _ := doc.Lookup("_id").Binary(); subtype != 3 {
-				t.Errorf("%s is not in the old representation", doc)
-			}
-		}
+		equal(t, c.docs(name), want[name])
 	}
 	// It can be done again.
 	c.cutover(c.s, failure.ExitOK, "--write").is(t, "switched")
 	for _, name := range c.names {
-		equal(t, converted(t, c.docs(name)), want[name])
+		equal(t, c.docs(name), converted(t, want[name]))
 	}
 }
 
@@ -78,42 +72,61 @@ func TestCutoverBetween(t *testing.T) {
 		t.Error("the collection created between the renames was changed")
 	}
 	c.cutover(c.s, failure.ExitIncomplete, "--write")
+	for _, flags := range [][]string{nil, {"--write"}} {
+		c.run(failure.ExitUsage, "release", flags...).says(t, "1 documents", "--allow-changed")
+	}
 	c.release()
+}
+
+// A document that a program writes between two renames is in the old collection, too, and so in the one that is put back.
+func TestCutoverBetweenPutBack(t *testing.T) {
+	c := startCut(t, 20, "a")
+	want := c.docs("a")
+	note(want, cutDoc(100, 1))
+	p := justBefore(t, c.s, func(r request) bool { return r.rename() == c.db.Name()+".a_new to "+c.db.Name()+".a" },
+		func() { insert(t, c.db.Collection("a"), []any{cutDoc(100, 1)}) })
+	c.cutover(p, failure.ExitOK, "--write").is(t, "switched")
+	equal(t, c.docs("a"), converted(t, want))
+	c.run(failure.ExitOK, "undo", "--write")
+	equal(t, c.docs("a"), want)
 }
 
 // A cutover is refused, before anything is changed, if it would fail later or lose something.
 func TestCutoverRefused(t *testing.T) {
 	c := startCut(t, 5, "a")
-	db := c.db
-	refused := func(want string, args ...string) {
+	db, dir := c.db, c.dir
+	refused := func(want string, flags ...string) {
 		t.Helper()
 		for _, write := range [][]string{nil, {"--write"}} {
-			command(t, c.s, append(append([]string{"cutover", "--db", db.Name(), "--retry-for", "0s"}, write...), args...)...).want(t, failure.ExitUsage).says(t, want)
+			command(t, c.s, slices.Concat([]string{"cutover", c.dir, "--retry-for", "0s"}, write, flags)...).want(t, failure.ExitUsage).says(t, want)
 		}
 	}
 	run := func(cmd ...bson.E) {
 		t.Helper()
 		check(t, db.RunCommand(t.Context(), bson.D(cmd)).Err())
 	}
-	insert(t, db.Collection("none"), []any{cutDoc(1, 1)})
-	insert(t, db.Collection("b"), []any{cutDoc(1, 1), cutDoc(2, 1)})
-	refused("does not exist", "absent")
-	refused("has no copy", "none")
-	refused("has no copy", "a", "none")
-	refused("named twice", "a", "a")
-	refused("invalid collection name", "")
-	refused("invalid collection name", record.Name)
-	refused("no cutover of a is under way", "a", "--roll-back")
-	refused("--with-skipped x", "a", "--with-skipped", "x")
+	insert(t, db.Collection("none"), cutDocs(20))
+	c.planFrom("none", "none_new", "javaLegacy")
+	refused("has no copy none_new")
+	command(t, c.s, "apply", c.dir, "--write").want(t, failure.ExitOK)
+	drop(t, db.Collection("none_new"))
+	refused("has no copy none_new")
+	drop(t, db.Collection("none"))
+	refused("does not exist")
+	c.dir = dir
+	refused("there was no cutover", "--roll-back")
+	refused("--with-skipped x", "--with-skipped", "x")
+	refused("--allow-changed is for --roll-back", "--allow-changed")
 	insert(t, db.Collection("a_before_cutover"), []any{cutDoc(1, 1)})
-	refused("exists already", "a")
+	refused("exists already")
 	long := strings.Repeat("x", 255-len("_before_cutover")-len(db.Name()))
 	insert(t, db.Collection(long), []any{cutDoc(1, 1), cutDoc(2, 1), cutDoc(3, 1), cutDoc(4, 1), cutDoc(5, 1), cutDoc(6, 1), cutDoc(7, 1), cutDoc(8, 1)})
 	c.copyFrom(long, "short", "javaLegacy")
-	refused("too long", long)
+	refused("too long")
 	for _, name := range []string{"a_before_cutover", long, "short"} {
 		drop(t, db.Collection(name))
 	}
+	c.dir = dir
 
 	// A copy that is not finished, or has skipped values.
 	set := func(field string, value any) {
@@ -121,52 +134,50 @@ func TestCutoverRefused(t *testing.T) {
 		did(t)(db.Collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "collection", Value: "a"}}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: value}}}}))
 	}
 	set("outcome", "stopped")
-	refused("is not finished", "a")
+	refused("is not finished")
 	set("outcome", "done")
 	set("progress.skipped", int64(2))
-	refused("left values in 2 documents", "a")
-	command(t, c.s, "cutover", "--db", db.Name(), "a", "--with-skipped", "a").want(t, failure.ExitOK)
+	refused("left values in 2 documents")
+	command(t, c.s, "cutover", c.dir, "--with-skipped", "a").want(t, failure.ExitOK)
 	set("progress.skipped", int64(0))
 
 	// An index that the copy lacks.
 	run(bson.E{Key: "createIndexes", Value: "a"}, bson.E{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.D{{Key: "n", Value: int32(1)}}}, {Key: "name", Value: "n_1"}}}})
-	refused("has indexes that a_new does not have: n_1", "a")
+	refused("has indexes that a_new does not have: n_1")
 	run(bson.E{Key: "createIndexes", Value: "a_new"}, bson.E{Key: "indexes", Value: bson.A{bson.D{{Key: "key", Value: bson.D{{Key: "n", Value: int32(1)}}}, {Key: "name", Value: "n_1"}}}})
 
-	// Several copies.
-	again := c.planFrom("a", "a_other", "javaLegacy")
-	command(t, c.s, "apply", again, "--write").want(t, failure.ExitOK)
-	refused("several copies: a_new and a_other; give the directory", "a")
+	// Another copy of the same collection is another migration's.
+	c.copyFrom("a", "a_other", "javaLegacy")
+	again := c.dir
+	c.dir = dir
+	c.run(failure.ExitOK, "cutover")
 	drop(t, db.Collection("a_other"))
-
-	// A view.
-	run(bson.E{Key: "create", Value: "v"}, bson.E{Key: "viewOn", Value: "a"}, bson.E{Key: "pipeline", Value: bson.A{}})
-	refused("because it is a view", "v")
-	c.wantCollections("a a_new b none v")
+	c.wantCollections("a a_new")
 
 	// What else would change a fenced collection is refused, until the release.
 	c.cutover(c.s, failure.ExitOK, "--write")
-	refused("exactly its collections", "a", "b")
-	refused("cannot be rolled back", "a", "--roll-back", "--write")
 	command(t, c.s, "apply", again, "--write").want(t, failure.ExitUsage).says(t, "is fenced by a cutover")
-	command(t, c.s, "release", "--db", db.Name(), "b", "--write").want(t, failure.ExitUsage).says(t, "no cutover of b waits")
+	command(t, c.s, "release", again, "--write").want(t, failure.ExitUsage).says(t, "there was no cutover")
 	// A validator that another program sets stays.
 	run(append(bson.D{{Key: "collMod", Value: "a"}}, cutSettings...)...)
 	run(bson.E{Key: "collMod", Value: "a"}, bson.E{Key: "validator", Value: bson.D{{Key: "n", Value: bson.D{{Key: "$gte", Value: int32(-5)}}}}})
 	was := c.settingsOf("a")
 	c.run(failure.ExitIncomplete, "release", "--write").prints(t, "another program has changed the validator")
 	c.wantSettings(was, "a")
-	c.run(failure.ExitUsage, "release", "--write")
+	c.run(failure.ExitOK, "release", "--write").prints(t, "was released at")
 }
 
 // A server without the command that sets validators is refused.
 func TestCutoverWithoutCollMod(t *testing.T) {
-	s := mongotest.Start(t)
+	s, db := started(t)
 	s.Refuse(t, mongotest.CollMod)
+	c := &cut{TB: t, s: s, db: db}
+	insert(t, db.Collection("a"), cutDocs(20))
+	c.copy("a")
 	for _, write := range [][]string{nil, {"--write"}} {
-		command(t, s, append([]string{"cutover", "--db", s.Database(), "a"}, write...)...).want(t, failure.ExitUsage).says(t, "collMod")
+		command(t, s, append([]string{"cutover", c.dir}, write...)...).want(t, failure.ExitUsage).says(t, "collMod")
 	}
-	command(t, s, "release", "--db", s.Database(), "a", "--write").want(t, failure.ExitUsage)
+	command(t, s, "release", c.dir, "--write").want(t, failure.ExitUsage)
 }
 
 // Two cutovers of the same collections do not run at the same time.
@@ -188,7 +199,6 @@ func TestCutoverTwice(t *testing.T) {
 // A cutover goes on if answers of the server are lost, whatever the server has done.
 func TestCutoverLostAnswers(t *testing.T) {
 	c := startCut(t, 30, "a", "-b c")
-	c.args = append(c.args, "--")
 	for _, name := range c.names {
 		did(t)(c.db.Collection(name).DeleteMany(t.Context(), bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{in(cutID(1), uuidrep.JavaLegacy), in(cutID(2), uuidrep.JavaLegacy)}}}}}))
 		insert(t, c.db.Collection(name), []any{cutDoc(50, 1)})
@@ -215,15 +225,12 @@ func TestCutoverLostAnswers(t *testing.T) {
 		return answer
 	})
 	t.Setenv("MONGODB_URI", p.URI())
-	r := command(t, nil, slices.Concat([]string{"cutover", "--write", "-o", "json"}, c.args, c.names)...)
+	r := command(t, nil, c.line("cutover", "--write", "-o", "json")...)
 	if r.code != failure.ExitOK || lost < 6 {
 		t.Fatalf("%d answers lost: %v, exit code %d\n%s%s", lost, seen, r.code, r.stdout, r.stderr)
 	}
 	t.Logf("%d answers lost: %v", lost, seen)
 	for _, name := range c.names {
 		equal(t, c.docs(name), converted(t, before[name]))
-	}
-	if !strings.Contains(r.stdout, "-- a '-b c'") {
-		t.Errorf("%s", r.stdout)
 	}
 }

@@ -215,7 +215,6 @@ func TestCutoverSameID(t *testing.T) {
 // Documents that exchanged a unique value since they were copied are brought to agree.
 func TestCutoverExchangedValues(t *testing.T) {
 	c := startCut(t, 0)
-	c.names = []string{"u"}
 	did(c)(c.db.Collection("u").Indexes().CreateOne(t.Context(), mongo.IndexModel{Keys: bson.D{{Key: "n", Value: 1}}, Options: options.Index().SetUnique(true)}))
 	for i := range 20 {
 		c.put("u", cutDoc(i, i))
@@ -290,7 +289,9 @@ func TestCutoverKilledBeforeFence(t *testing.T) {
 			}
 			c.wantSettings(settings, "a", "b", "a_new", "b_new")
 			c.put("a", cutDoc(800, 1)) // a collection that was compared
+			dir := c.dir
 			command(t, c.s, "apply", c.planFrom("a", "a_again", "javaLegacy"), "--write").want(t, failure.ExitUsage).says(t, "is compared by a cutover of a, b")
+			c.dir, c.names = dir, []string{"a", "b"}
 			want := converted(t, c.docs("a"))
 			switch then {
 			case "continued":

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
@@ -24,15 +25,16 @@ type cut struct {
 	s     target
 	db    *mongo.Database
 	names []string
-	args  []string // of cutover and release
+	dir   string   // of the last migration
+	flags []string // of cutover and undo
 }
 
 // startCut starts a server that can change validators, or skips the test, and makes collections with their
-// converted copies.
+// converted copies, which are one group.
 func startCut(t testing.TB, documents int, names ...string) *cut {
 	t.Helper()
 	s, db := started(t, mongotest.CollMod)
-	c := &cut{t, s, db, names, []string{"--db", s.Database(), "--batch-timeout", "5s", "--retry-for", "30s"}}
+	c := &cut{t, s, db, names, "", []string{"--batch-timeout", "5s", "--retry-for", "30s"}}
 	for _, name := range names {
 		check(t, c.db.RunCommand(t.Context(), append(bson.D{{Key: "create", Value: name}}, cutSettings...)).Err())
 		var docs []any
@@ -40,7 +42,9 @@ func startCut(t testing.TB, documents int, names ...string) *cut {
 			docs = append(docs, cutDoc(i, 0))
 		}
 		insert(t, c.db.Collection(name), docs)
-		c.copy(name)
+	}
+	if len(names) > 0 {
+		c.copy(names...)
 	}
 	return c
 }
@@ -61,26 +65,48 @@ func cutID(i int) uuid.UUID {
 	return u
 }
 
-// copy makes the converted copy of a collection.
-func (c *cut) copy(name string) {
+// copy makes the converted copies of collections.
+func (c *cut) copy(names ...string) {
 	c.Helper()
-	c.copyFrom(name, name+"_new", "javaLegacy")
+	c.names = names
+	changes := []func(*plan.Plan){convertFields("javaLegacy")}
+	for _, name := range names {
+		changes = append(changes, copiedInto(name, name+"_new"))
+	}
+	c.planned(changes...)
+	c.apply()
+}
+
+// planned makes the plan of the collections, and changes it.
+func (c *cut) planned(changes ...func(*plan.Plan)) {
+	c.Helper()
+	var flags []string
+	for _, name := range c.names {
+		flags = append(flags, "--collection", name)
+	}
+	c.dir = filepath.Dir(planned(c, c.s.(*mongotest.Server), flags...))
+	changePlan(c, c.dir, changes...)
 }
 
 // copyFrom makes the converted copy of a collection, by a plan of its own. The fields, or all without fields,
 // are converted from a kind.
 func (c *cut) copyFrom(name, into, from string, fields ...string) {
 	c.Helper()
-	dir := c.planFrom(name, into, from, fields...)
-	command(c, c.s, "apply", dir, "--write").want(c, failure.ExitOK)
+	c.planFrom(name, into, from, fields...)
+	c.apply()
 }
 
 // planFrom makes the plan of such a copy, and returns its directory.
 func (c *cut) planFrom(name, into, from string, fields ...string) (dir string) {
 	c.Helper()
-	dir = filepath.Dir(planned(c, c.s.(*mongotest.Server), "--collection", name))
-	changePlan(c, dir, convertFields(from, fields...), accepted, copiedInto(name, into))
-	return dir
+	c.names = []string{name}
+	c.planned(convertFields(from, fields...), accepted, copiedInto(name, into))
+	return c.dir
+}
+
+func (c *cut) apply() {
+	c.Helper()
+	command(c, c.s, "apply", c.dir, "--write").want(c, failure.ExitOK)
 }
 
 type cutReport struct {
@@ -89,6 +115,7 @@ type cutReport struct {
 	Collections                   []struct {
 		Documents, DocumentsComparedBehindFence, GapMilliseconds int64
 		DocumentsInserted, DocumentsReplaced, DocumentsDeleted   int64
+		DocumentsWrittenInSpite                                  int64
 		CreatedBetween                                           []struct {
 			Collection           string
 			Documents, Conflicts int64
@@ -105,13 +132,34 @@ func (r cutReport) is(t testing.TB, state string) cutReport {
 	return r
 }
 
-// line returns the command line of a command for all collections.
+// line returns the command line of a command for the migration.
 func (c *cut) line(name string, flags ...string) []string {
-	args := c.args
+	return c.lineOf(name, []string{c.dir}, flags...)
+}
+
+// lineByID is line with the id of the cutover, as if the directory were lost.
+func (c *cut) lineByID(name string, flags ...string) []string {
+	c.Helper()
+	return c.lineOf(name, []string{"--db", c.db.Name(), c.id()}, flags...)
+}
+
+func (c *cut) lineOf(name string, of []string, flags ...string) []string {
+	own := c.flags
 	if name == "release" {
-		args = slices.Delete(slices.Clone(args), 2, 4) // it has no --batch-timeout
+		own = own[2:] // it has no --batch-timeout
 	}
-	return slices.Concat([]string{name}, args, flags, c.names)
+	return slices.Concat([]string{name}, of, own, flags)
+}
+
+// id returns the id of the cutover that has not ended, as status prints it.
+func (c *cut) id() string {
+	c.Helper()
+	var r struct{ Cutovers []struct{ ID string } }
+	decode(c, command(c, c.s, "status", "--db", c.db.Name(), "--output", "json").want(c, failure.ExitOK).stdout, &r)
+	if len(r.Cutovers) != 1 {
+		c.Fatalf("%+v", r)
+	}
+	return r.Cutovers[0].ID
 }
 
 // cutover runs cutover for all collections. A negative code stands for 0 or 3.
@@ -135,7 +183,7 @@ func (c *cut) run(code int, name string, flags ...string) result {
 
 func (c *cut) release() {
 	c.Helper()
-	c.run(failure.ExitOK, "release", "--write", "-o", "json")
+	c.run(failure.ExitOK, "release", "--write", "--allow-changed", "-o", "json")
 }
 
 // docs returns the documents of a collection.
@@ -276,9 +324,22 @@ func TestCutover(t *testing.T) {
 	}
 	c.wantSettings(fencedSettings, "a", "b", "a_before_cutover", "b_before_cutover")
 	c.cutover(c.s, failure.ExitOK, "--write") // nothing to do
-	c.run(failure.ExitOK, "release")
+	c.run(failure.ExitOK, "release").prints(t, "point of no return")
 	c.wantSettings(fencedSettings, "a", "b")
-	c.release()
+	c.run(failure.ExitOK, "release", "--write")
 	c.wantSettings(settings, "a", "b")
 	c.wantSettings(fencedSettings, "a_before_cutover", "b_before_cutover")
+	// It can be given again, and nothing else is done after it.
+	for _, flags := range [][]string{nil, {"--write"}} {
+		c.run(failure.ExitOK, "release", flags...).prints(t, "was released at 20")
+		c.run(failure.ExitUsage, "undo", flags...).says(t, "was released at 20", "point of no return", "a_before_cutover, b_before_cutover")
+		c.run(failure.ExitUsage, "cutover", append(flags, "--roll-back")...).says(t, "was released at 20", "point of no return")
+	}
+	for _, name := range c.names {
+		equal(t, c.docs(name), converted(t, before[name]))
+		equal(t, c.docs(name+"_before_cutover"), before[name])
+	}
+	drop(t, c.db.Collection("a_before_cutover"))
+	drop(t, c.db.Collection("b_before_cutover"))
+	c.run(failure.ExitUsage, "undo", "--write").says(t, "the old collections were dropped")
 }

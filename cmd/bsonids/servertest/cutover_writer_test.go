@@ -164,7 +164,7 @@ func TestCutoverWithWriter(t *testing.T) {
 	settings := c.settingsOf("a")
 	w := c.write()
 	w.until(20)
-	c.cutover(w.proxy(), failure.ExitOK, "--write").is(t, "switched")
+	c.cutover(w.proxy(), -1, "--write").is(t, "switched")
 	w.until(10)
 	w.check()
 	c.release()

@@ -86,7 +86,6 @@ func TestFinishedCopyReplaced(t *testing.T) {
 // The same, for a cutover, which says what to do. What it says works.
 func TestCutoverOfReplaced(t *testing.T) {
 	c := startCut(t, 0)
-	c.names = []string{"a"}
 	insert(t, c.db.Collection("a"), cutDocs(20))
 	dir := c.planFrom("a", "a_new", "javaLegacy")
 	command(t, c.s, "apply", dir, "--write").want(t, failure.ExitOK)
@@ -94,7 +93,7 @@ func TestCutoverOfReplaced(t *testing.T) {
 	drop(t, fresh)
 	insert(t, fresh, []any{bson.D{{Key: "_id", Value: "theirs"}}})
 	theirs := all(t, fresh)
-	for _, line := range [][]string{c.line("cutover"), c.line("cutover", "--write"), {"cutover", dir, "--write"}} {
+	for _, line := range [][]string{c.line("cutover"), c.line("cutover", "--write")} {
 		command(t, c.s, line...).want(t, failure.ExitUsage).says(t, "a_new is another collection than the copy of a")
 		equal(t, all(t, fresh), theirs)
 	}

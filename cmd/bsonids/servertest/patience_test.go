@@ -120,10 +120,12 @@ func TestExpiredRepair(t *testing.T) {
 		want := all(t, c.db.Collection("a"))
 		c.cutover(limited(t, c.s, true, most, "a_new"), failure.ExitOK, "--write")
 		equal(t, all(t, c.db.Collection("a")), converted(t, want))
-		c.release()
-		change(t, c.db.Collection("a"))
+		for i := range 10 {
+			c.delete("a", i, uuidrep.Standard)
+		}
+		want = all(t, c.db.Collection("a"))
 		command(t, limited(t, c.s, true, most, "a_before_cutover"), c.line("undo", "--write")...).want(t, failure.ExitOK)
-		count(t, c.db.Collection("a"))
+		equal(t, converted(t, all(t, c.db.Collection("a"))), want)
 	})
 }
 

@@ -172,8 +172,9 @@ func TestCutoverPrivileges(t *testing.T) {
 	a.run(t, w, privilege.Apply, failure.ExitDenied, "cutover", dir).says(t, lacks, "bsonids release --write")
 	a.run(t, w, privilege.Apply, failure.ExitDenied, "cutover", dir, "--write").says(t, lacks, "changed nothing")
 	a.run(t, w, privilege.Cutover, failure.ExitOK, "cutover", dir, "--write")
+	a.run(t, w, privilege.PutBack, failure.ExitOK, "cutover", dir, "--roll-back", "--write")
+	a.run(t, w, privilege.Cutover, failure.ExitOK, "cutover", dir, "--write")
 	a.run(t, w, privilege.Release, failure.ExitOK, "release", dir, "--write")
-	a.run(t, w, privilege.PutBack, failure.ExitOK, "undo", "--db", db.Name(), "orders", "--write")
 }
 
 // copiedWith carries a migration out with the privileges for it, except for the cutover.

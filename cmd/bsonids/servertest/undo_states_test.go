@@ -17,10 +17,7 @@ import (
 )
 
 // migrating is a migration of a collection that is copied, and of one that is converted in place.
-type migrating struct {
-	*cut
-	dir string
-}
+type migrating struct{ *cut }
 
 // killedAt carries out the cutover, or the undo, in its own process, and kills it before or after its nth rename.
 func (m *migrating) killedAt(t *testing.T, verb string, n int, after bool) {
@@ -76,39 +73,27 @@ func TestUndoStates(t *testing.T) {
 	killed := func(verb string, after bool) func(*testing.T, *migrating) {
 		return func(t *testing.T, m *migrating) { m.killedAt(t, verb, 1, after) }
 	}
-	apply, cutover, release := run("apply", "--write"), run("cutover", "--write"), run("release", "--write")
+	apply, cutover := run("apply", "--write"), run("cutover", "--write")
 	for _, tt := range []struct {
 		state   string // as the table of docs/converting-a-deployment.md has it
 		reach   []func(*testing.T, *migrating)
 		cutover string // the state of the cutover, if it has not ended
 		renames bool   // undo renames the collections
-		lost    bool   // the old collection cannot be put back
 	}{
 		{"in place, in part", []func(*testing.T, *migrating){func(t *testing.T, m *migrating) {
 			command(t, lostAfter(t, m.s, 1, writesTo("b")), "apply", m.dir, "--write", "--batch", "5", "--workers", "1", "--batch-timeout", "1s").want(t, failure.ExitUnreachable)
-		}}, "", false, false},
-		{"in place and copied", []func(*testing.T, *migrating){apply}, "", false, false},
-		{"fenced", []func(*testing.T, *migrating){apply, killed("cutover", false)}, record.Switching, false, false},
-		{"exchanged in part", []func(*testing.T, *migrating){apply, killed("cutover", true)}, record.Switching, true, false},
-		{"exchanged", []func(*testing.T, *migrating){apply, cutover}, record.Switched, true, false},
-		{"released", []func(*testing.T, *migrating){apply, cutover, release}, "", true, false},
-		{"being undone", []func(*testing.T, *migrating){apply, cutover, release, func(t *testing.T, m *migrating) {
-			fences := func(r request) bool { _, err := r.command.LookupErr("validator", "$nor"); return err == nil }
-			if killed, out := m.killed(t, fences, true, "undo", m.dir, "--write", "--batch-timeout", "1s"); !killed {
-				t.Fatal(out)
-			}
-		}}, record.Undoing, true, false},
-		{"put back", []func(*testing.T, *migrating){apply, cutover, release, func(t *testing.T, m *migrating) {
-			command(t, m.s, m.line("undo", "--write")...).want(t, failure.ExitOK)
-		}}, "", false, false},
-		{"released, and the old collection dropped", []func(*testing.T, *migrating){apply, cutover, release, func(t *testing.T, m *migrating) {
-			drop(t, m.db.Collection("a_before_cutover"))
-			command(t, m.s, "verify", m.dir).want(t, failure.ExitIncomplete).says(t, "there is nothing to compare with")
-		}}, "", false, true},
+		}}, "", false},
+		{"in place and copied", []func(*testing.T, *migrating){apply}, "", false},
+		{"fenced", []func(*testing.T, *migrating){apply, killed("cutover", false)}, record.Switching, false},
+		{"exchanged in part", []func(*testing.T, *migrating){apply, killed("cutover", true)}, record.Switching, true},
+		{"exchanged", []func(*testing.T, *migrating){apply, cutover}, record.Switched, true},
+		{"put back", []func(*testing.T, *migrating){apply, cutover, func(t *testing.T, m *migrating) {
+			command(t, m.s, m.lineByID("undo", "--write")...).want(t, failure.ExitOK)
+		}}, "", false},
+		{"rolled back", []func(*testing.T, *migrating){apply, cutover, run("cutover", "--roll-back", "--write")}, "", false},
 	} {
 		t.Run(tt.state, func(t *testing.T) {
 			m := &migrating{cut: startCut(t, 0)}
-			m.names = []string{"a"}
 			insert(t, m.db.Collection("a"), cutDocs(20))
 			seed(t, m.db.Collection("b"), 20, uuidrep.JavaLegacy)
 			before := m.contents()
@@ -130,14 +115,8 @@ func TestUndoStates(t *testing.T) {
 					m.killedAt(t, "undo", 1, after)
 				}
 			}
-			if tt.lost {
-				before["a"] = reached["a"]
-			}
 			for range 2 {
-				r := command(t, m.s, "undo", m.dir, "--write", "--batch-timeout", "1s").want(t, failure.ExitOK).prints(t, "drop a_standard")
-				if strings.Contains(r.stderr, "was dropped") != tt.lost {
-					t.Error(r.stderr)
-				}
+				command(t, m.s, "undo", m.dir, "--write", "--batch-timeout", "1s").want(t, failure.ExitOK).prints(t, "drop a_standard")
 				got := m.contents()
 				delete(got, "a_standard")
 				equalAll(t, got, before)

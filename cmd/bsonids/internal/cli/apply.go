@@ -70,7 +70,7 @@ write per second, of all collections together; 0, or no file, is no limit.`,
 		Example: `  bsonids apply shop.d
   bsonids apply shop.d --write
   bsonids apply dump.d --out dump-standard/`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1),
 	}
 	o.changeFlags(cmd, &o.work.Batch, &o.work.Write)
 	o.work.Workers, o.work.AtOnce = 1, 4

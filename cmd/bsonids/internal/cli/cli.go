@@ -5,9 +5,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -97,7 +100,9 @@ missing privilege; 130 interrupted.`,
 		Version:       v,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          unknown,
+		// cobra sets it only for a command that it finds to be unknown itself.
+		SuggestionsMinimumDistance: 2,
 
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if c.logger() != nil {
@@ -124,6 +129,32 @@ missing privilege; 130 interrupted.`,
 		root.AddCommand(cmd)
 	}
 	return root
+}
+
+// arguments checks that a command has one of these numbers of arguments.
+func arguments(counts ...int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(counts, len(args)) {
+			return nil
+		}
+		what := "needs more arguments"
+		if len(args) > slices.Min(counts) {
+			what = "takes fewer arguments"
+		}
+		return fmt.Errorf("%s %s: bsonids %s", cmd.Name(), what, strings.ReplaceAll(cmd.Use, " | ", ", or bsonids "))
+	}
+}
+
+// unknown returns an error if there is a word that is no command, with the commands that may be meant.
+func unknown(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q", args[0])
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		text += "; did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return errors.New(text)
 }
 
 func (c *console) verbs() []verb {

@@ -82,7 +82,7 @@ func TestFailures(t *testing.T) {
 		{"scan --uri GONE --collection ''", failure.ExitUsage, "--collection is empty"},
 		{"scan --uri-file x --uri GONE", failure.ExitUsage, "uri-file"},
 		// Other tools take the connection string as an argument.
-		{"scan GONE", failure.ExitUsage, "unknown command"},
+		{"scan GONE", failure.ExitUsage, "scan takes fewer arguments: bsonids scan;"},
 		{"GONE", failure.ExitUsage, "unknown command"},
 		{"scan --sample GONE", failure.ExitUsage, "--sample"},
 		{"plan NONE --db GONE", failure.ExitUsage, "--db"},
@@ -90,22 +90,23 @@ func TestFailures(t *testing.T) {
 		{"show SRV", failure.ExitUsage, "not a UUID"},
 		{"plan NONE --db a.b", failure.ExitUsage, "--db"},
 		{"plan NONE --db d --collection system.users", failure.ExitUsage, "--collection"},
-		{"show", failure.ExitUsage, "arg"},
+		{"show", failure.ExitUsage, "show needs more arguments: bsonids show VALUE|FILE;"},
 		{"show nonsense", failure.ExitUsage, "nonsense"},
 		{"frobnicate", failure.ExitUsage, "frobnicate"},
 		{"scan --frobnicate", failure.ExitUsage, "frobnicate"},
-		{"apply", failure.ExitUsage, "arg"},
+		{"aply PLAN", failure.ExitUsage, `unknown command "aply"; did you mean apply?`},
+		{"re", failure.ExitUsage, `unknown command "re"; did you mean release?`},
+		{"apply", failure.ExitUsage, "apply needs more arguments: bsonids apply DIR;"},
+		{"apply a b", failure.ExitUsage, "apply takes fewer arguments: bsonids apply DIR;"},
 		{"apply PLAN --workers 0", failure.ExitUsage, "--workers"},
 		{"apply PLAN --batch-timeout 1ms", failure.ExitUsage, "must be from 1s to 1h"},
 		{"apply PLAN --collections-at-once 257", failure.ExitUsage, "must be from 1 to 256"},
-		{"undo", failure.ExitUsage, "arg"},
-		{"undo a b", failure.ExitUsage, "name one directory"},
-		{"undo --db d a a", failure.ExitUsage, "named twice"},
+		{"undo", failure.ExitUsage, "undo needs more arguments: bsonids undo DIR, or bsonids undo --db DATABASE ID;"},
+		{"undo --db d a a", failure.ExitUsage, "undo takes fewer arguments"},
 		{"undo --db a.b a", failure.ExitUsage, "--db: invalid database name"},
-		{"undo --db d --allow-changed a", failure.ExitUsage, "allow-changed"},
 		{"undo p --batch-timeout 2h", failure.ExitUsage, "must be from 1s to 1h"},
-		{"verify", failure.ExitUsage, "give the directory"},
-		{"verify p a", failure.ExitUsage, "give the directory"},
+		{"verify", failure.ExitUsage, "verify needs more arguments: bsonids verify DIR [DUMP CONVERTED];"},
+		{"verify p a", failure.ExitUsage, "verify takes fewer arguments"},
 		{"verify p --db d", failure.ExitUsage, "unknown flag"},
 		{"verify p --retry-for -1s", failure.ExitUsage, "must be from 0s to 24h"},
 		{"status", failure.ExitUsage, "--db"},
@@ -115,14 +116,13 @@ func TestFailures(t *testing.T) {
 		{"release --db d a --batch-timeout 1s", failure.ExitUsage, "unknown flag"},
 		{"cutover --db d a --roll-back --with-skipped a", failure.ExitUsage, "roll-back"},
 		{"cutover --db d a --take-over", failure.ExitUsage, "unknown flag"},
-		{"cutover --db d a --with-skipped b", failure.ExitUsage, "--with-skipped b"},
-		{"SWITCH", failure.ExitUsage, "name the collections"},
-		{"SWITCH a b", failure.ExitUsage, "--db is required"},
-		{"SWITCH orders", failure.ExitUsage, "to name a collection, give --db"},
+		{"cutover --db d a --with-skipped b", failure.ExitUsage, "--with-skipped is for the directory"},
+		{"cutover PLAN --allow-changed", failure.ExitUsage, "--allow-changed is for --roll-back"},
+		{"SWITCH", failure.ExitUsage, "SWITCH needs more arguments: bsonids SWITCH DIR, or bsonids SWITCH --db DATABASE ID;"},
+		{"SWITCH orders", failure.ExitUsage, "no such file"},
 		{"SWITCH PLAN", failure.ExitUsage, "converts no collection into a new one"},
 		{"SWITCH --db local a", failure.ExitUsage, "--db: invalid database name"},
-		{"SWITCH --db d bsonids.migrations", failure.ExitUsage, "invalid collection name"},
-		{"SWITCH --db d a a", failure.ExitUsage, "named twice"},
+		{"SWITCH --db d a b", failure.ExitUsage, "SWITCH takes fewer arguments"},
 	} {
 		for _, verb := range []string{"cutover", "release"} {
 			args := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(tt.line, "SWITCH", verb), "SECRET", secret))
@@ -132,7 +132,7 @@ func TestFailures(t *testing.T) {
 				}
 			}
 			r := command(t, args...)
-			if r.code != tt.code || !strings.Contains(r.stderr, tt.want) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
+			if r.code != tt.code || !strings.Contains(r.stderr, strings.ReplaceAll(tt.want, "SWITCH", verb)) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
 				t.Errorf("%q: exit code %d, want %d with %q on one line\n%s%s", args, r.code, tt.code, tt.want, r.stdout, r.stderr)
 			}
 			if strings.Contains(r.stderr+r.stdout, secret) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -19,7 +20,7 @@ import (
 const completionLimit = 1500 * time.Millisecond
 
 // completeNames completes --db and --collection, if cmd has them, with names from the server. Arguments are
-// completed with directories, or with collections if there is a database and cmd takes their names then.
+// completed with directories, or with the ids of cutovers if there is a database and cmd takes one then.
 func (c *console) completeNames(cmd *cobra.Command) {
 	collections := func(ctx context.Context, client *mongo.Client) (all []string, err error) {
 		db := cmd.Flag("db").Value
@@ -35,6 +36,13 @@ func (c *console) completeNames(cmd *cobra.Command) {
 		}
 		return all, err
 	}
+	cutovers := func(ctx context.Context, client *mongo.Client) (ids []string, err error) {
+		open, err := record.Cutovers(ctx, client.Database(cmd.Flag("db").Value.String()), true)
+		for _, c := range open {
+			ids = append(ids, c.Conversion())
+		}
+		return ids, err
+	}
 	// The errors are that there is no such flag.
 	_ = cmd.RegisterFlagCompletionFunc("db", c.fromServer(scan.Databases))
 	_ = cmd.RegisterFlagCompletionFunc("collection", c.fromServer(collections))
@@ -43,10 +51,10 @@ func (c *console) completeNames(cmd *cobra.Command) {
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		switch {
-		case strings.Contains(cmd.Use, "COLLECTION") && cmd.Flags().Changed("db"):
-			return c.fromServer(collections)(cmd, args, toComplete)
 		case len(args) > 0:
 			return nil, cobra.ShellCompDirectiveNoFileComp
+		case strings.Contains(cmd.Use, "DATABASE ID") && cmd.Flags().Changed("db"):
+			return c.fromServer(cutovers)(cmd, args, toComplete)
 		}
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}

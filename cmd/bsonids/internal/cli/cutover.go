@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,17 +16,17 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // switchVerb is cutover and release, and undo with a database.
 type switchVerb struct {
 	*console
-	state         *plan.State // of the migration; nil with the names of collections
+	state         *plan.State // of the migration; nil with the id of a cutover
 	groups        []exchange.Group
 	release, undo bool // what is done, if not the cutover
 	done          bool // a group was carried out
 	work          exchange.Options
+	asides        exchange.Asides
 }
 
 func (o *switchVerb) define() *cobra.Command {
@@ -38,20 +37,18 @@ func (o *switchVerb) define() *cobra.Command {
 	o.serverFlags(cmd)
 	o.outputFlag(cmd, formatJSON)
 	o.retryFlag(cmd)
-	cmd.Flags().StringVar(&o.work.Database, "db", "", "database; that of the plan with DIR")
+	cmd.Flags().StringVar(&o.work.Database, "db", "", "database of a cutover, whose id as bsonids status prints it is then given instead of DIR")
 	cmd.Flags().BoolVar(&o.work.Write, "write", false, write)
 	return cmd
 }
 
 func (o *switchVerb) cutoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "cutover {DIR | COLLECTION...}",
+		Use:   "cutover DIR | cutover --db DATABASE ID",
 		Short: "Put the converted copies of collections in their place, while services run",
-		Long: `cutover puts the copies that apply made of collections in their
+		Long: `cutover puts the copies that apply made of the collections of a plan in their
 place. Without --write it changes nothing, compares the collections, and prints
-what it would do. Name collections that refer to each other in one command:
-either all of them are exchanged, or none. With the directory of a migration, cutover
-exchanges the collections that have into, one group of collections that refer to
+what it would do. It exchanges one group of collections that refer to
 each other after the other: either all of a group, or none. After a group that
 fails, no other is begun.
 
@@ -62,49 +59,58 @@ everything behind the validator, and says so. Then, for each collection, it rena
 the old one away, applies what was deleted or written in spite of the validator,
 and renames the new one in. The old one is kept until you drop it, with
 _before_cutover added to its name. bsonids release then lets the services write
-again.
+again. That is the point of no return.
 
 From the validator until the release, the server refuses inserts and updates, with
 code 121; cutover and release print for how long. Between the two renames, which take some milliseconds, there is no
 collection of the name: reads find nothing, and updates and deletes match nothing,
 without an error. Pause the services that update or delete, or let them repeat an
-operation that matched nothing.
+operation that matched nothing. What was written to a new collection in spite of
+the validator is counted, and the exit code is then 3.
 
 cutover can be stopped at any moment, also by SIGKILL, and the same command goes
-on. --roll-back puts the old collections back, as long as not all new ones are in
-place. A cutover that cannot go on does so by itself.`,
-		Example: `  bsonids cutover shop.d --write
-  bsonids cutover --db shop orders customers
-  bsonids cutover --db shop orders customers --write
-  bsonids cutover --db shop orders customers --roll-back --write
-  bsonids release --db shop orders customers --write`,
-		Args: o.namesOrDirectory,
+on. --roll-back puts the old collections back until the release, without what was
+deleted from the new ones meanwhile. If documents were inserted or changed there in
+spite of the validator, it writes them to a file, COLLECTION.written.jsonl in DIR,
+and changes nothing without --allow-changed. A cutover that cannot go on rolls back
+by itself.
+
+If the directory is lost, --db and the id that bsonids status --db prints go on with a
+cutover that has begun. The file is then in the working directory.`,
+		Example: `  bsonids cutover shop.d
+  bsonids cutover shop.d --write
+  bsonids cutover shop.d --roll-back --write
+  bsonids cutover --db shop 7f3b0a5c12de --roll-back --write`,
+		Args: arguments(1),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.work.RollBack, "roll-back", false, "put the old collections back, and restore their validators")
+	f.BoolVar(&o.work.Accept, "allow-changed", false, "with --roll-back: accept that the old collections lack documents that were inserted or changed in the new ones in spite of the fence")
 	f.StringSliceVar(&o.work.Skipped, "with-skipped", nil, "name of a collection whose copy is put in place although it has values that the conversion skipped")
 	o.timeoutFlag(cmd, exchange.Timeout, "time limit for a command; a run that goes on after another one waits as long for the last commands of that")
 	cmd.MarkFlagsMutuallyExclusive("roll-back", "with-skipped")
 	return cmd
 }
 
-// complete finds the groups of collections: the one that the arguments name, or with a directory, those that its plan
-// copies.
+// complete finds the groups of collections: those that the plan copies, or the one of a cutover.
 func (o *switchVerb) complete() error {
-	if o.work.Database != "" {
-		o.groups = []exchange.Group{{Names: o.args}}
-		return o.check()
+	if o.work.Accept && !o.work.RollBack && !o.release {
+		return failure.Usagef("--allow-changed is for --roll-back")
 	}
-	if len(o.args) != 1 {
-		return failure.Usagef("--db is required, or one directory instead of the names of collections")
+	if o.work.Database != "" && len(o.work.Skipped) > 0 {
+		return failure.Usagef("--with-skipped is for the directory of a migration: with --db, a cutover has begun")
+	}
+	if o.work.Database != "" {
+		if !migration.ValidDatabase(o.work.Database) || migration.ServerDatabase(o.work.Database) {
+			return failure.Usagef("--db: invalid database name %q", o.work.Database)
+		}
+		o.groups = []exchange.Group{{ID: o.args[0]}}
+		return nil
 	}
 	dir := o.args[0]
 	d, err := plan.Look(dir)
-	o.state = d
-	switch {
-	case err != nil && !strings.ContainsAny(dir, "./"):
-		return failure.Usagef("%v; to name a collection, give --db", err)
-	case err != nil:
+	o.state, o.asides.Dir = d, dir
+	if err != nil {
 		return failure.Usagef("%v", err)
 	}
 	if d.Plan.Dump != nil {
@@ -118,11 +124,6 @@ func (o *switchVerb) complete() error {
 	if o.groups = exchange.Groups(d.Groups(), d.Plan.Accepted()); len(o.groups) == 0 {
 		return failure.Usagef("%s converts no collection into a new one that a cutover can exchange: no collection of it has into, without accepted: true", dir)
 	}
-	return o.check()
-}
-
-// check returns a usage error if flags are wrong.
-func (o *switchVerb) check() error {
 	var all []string
 	for _, g := range o.groups {
 		all = append(all, g.Names...)
@@ -132,10 +133,10 @@ func (o *switchVerb) check() error {
 			return failure.Usagef("--with-skipped %s: it is not one of the collections", name)
 		}
 	}
-	return o.work.Check(all)
+	return nil
 }
 
-func (o *switchVerb) run(ctx context.Context) error {
+func (o *switchVerb) run(ctx context.Context) (err error) {
 	s, err := o.session(ctx, server.Write)
 	if err != nil {
 		return err
@@ -145,6 +146,8 @@ func (o *switchVerb) run(ctx context.Context) error {
 			return err
 		}
 	}
+	o.work.Aside = o.asides.Keep
+	defer func() { err = errors.Join(err, o.asides.Close()) }()
 	e := exchange.New(s, o.work)
 	do, verb := o.cutOver, exchange.Forward
 	switch {
@@ -159,7 +162,7 @@ func (o *switchVerb) run(ctx context.Context) error {
 			o.Warn("%s is left out, which the plan accepts: put its copy in its place yourself", name)
 		}
 	}
-	if o.state != nil { // what is wrong with the only group of a command line is an error
+	if o.state != nil { // what is wrong with the cutover of a command line is an error
 		groups, err = e.Waiting(ctx, groups, verb)
 	}
 	if err == nil {
@@ -169,21 +172,20 @@ func (o *switchVerb) run(ctx context.Context) error {
 }
 
 // each calls do for one group after the other.
-func (o *switchVerb) each(ctx context.Context, e *exchange.Exchange, groups []exchange.Group, do func(context.Context, *exchange.Exchange, []string) error) error {
+func (o *switchVerb) each(ctx context.Context, e *exchange.Exchange, groups []exchange.Group, do func(context.Context, *exchange.Exchange, exchange.Group) error) error {
 	first := true
 	return e.Each(groups, func(g exchange.Group) error {
 		if !first && o.output != formatJSON {
 			fmt.Fprintln(o.out)
 		}
 		first = false
-		e.Copies = g.Copies
-		return do(ctx, e, g.Names)
+		return do(ctx, e, g)
 	})
 }
 
 // cutOver exchanges a group of collections, or puts the old ones back, and prints how it ended.
-func (o *switchVerb) cutOver(ctx context.Context, e *exchange.Exchange, names []string) error {
-	r, err := e.CutOver(ctx, names)
+func (o *switchVerb) cutOver(ctx context.Context, e *exchange.Exchange, g exchange.Group) error {
+	r, err := e.CutOver(ctx, g)
 	return o.ended(r, err)
 }
 
@@ -194,15 +196,15 @@ func (o *switchVerb) ended(r exchange.Result, err error) error {
 			o.wayOn = &wayOn{changed: "the collections above, and no others", again: true}
 		}
 	}
-	if !r.Begun {
+	if r.Files = o.asides.Paths; !r.Begun {
+		for _, path := range r.Files {
+			o.Warn("documents that the old collection lacks are in %s", path)
+		}
 		return err
 	}
 	o.done = true
-	r.Release = o.switching("release", o.work.Database, r.Names())
-	if o.state != nil {
-		r.Release = o.command("release", o.state.Dir(), "--write")
-	}
-	return cmp.Or(err, o.print(r.Cutover, r.Conflicts() == 0), r.Denied)
+	r.Release = o.switching("release", o.state, r.Database, r.Conversion())
+	return cmp.Or(err, o.print(r.Cutover, r.Conflicts() == 0 || o.work.Accept), r.Denied)
 }
 
 // switchWay describes how to proceed after an error in a cutover or its undo.
@@ -210,31 +212,26 @@ func (o *switchVerb) switchWay(r exchange.Result) *wayOn {
 	if r.Begun && r.State == record.RolledBack {
 		return &wayOn{changed: "nothing that is left: the old collections are in place with their validators; the new collections are as compared"}
 	}
-	if !r.Begun || o.undo && r.State == record.Released {
+	if !r.Begun {
 		return nil
 	}
 	w := &wayOn{changed: "the validators of the collections, and possibly their names; see bsonids status", again: true}
 	if r.Untouched() {
 		w.changed = "the copies were brought up to date; nothing is fenced"
 	}
-	switch {
-	case !o.undo && (r.Untouched() || r.State != record.RollingBack && !o.work.RollBack):
-		w.back = o.switching("cutover", o.work.Database, r.Names(), "--roll-back")
-	case o.undo && r.Untouched():
-		w.changed = "the old collections were brought up to date; nothing is fenced"
-	}
-	if o.undo && r.State == record.Undoing {
-		w.back = o.switching("release", o.work.Database, r.Names())
+	if !r.RollBack && r.State != record.RollingBack {
+		w.back = o.switching("cutover", o.state, r.Database, r.Conversion(), "--roll-back")
 	}
 	return w
 }
 
-// switching returns a command line for collections that are exchanged together.
-func (c *console) switching(name, database string, collections []string, flags ...string) string {
-	if slices.ContainsFunc(collections, func(c string) bool { return strings.HasPrefix(c, "-") }) {
-		collections = append([]string{"--"}, collections...)
+// switching returns a command line for a cutover: with the directory of its migration, or with its id if that is not known.
+func (c *console) switching(name string, of *plan.State, database, id string, flags ...string) string {
+	flags = append(flags, "--write")
+	if of != nil {
+		return c.command(slices.Concat([]string{name, of.Dir()}, flags)...)
 	}
-	return terminal.Command(slices.Concat([]string{"bsonids", name, "--db", database}, flags, []string{"--write"}, c.serverArgs(), collections)...)
+	return c.command(slices.Concat([]string{name, "--db", database, id}, flags)...)
 }
 
 // explainSwitch names the privileges that a cutover needs.
@@ -246,12 +243,4 @@ func (c *console) explainSwitch(err error) error {
 		return &failure.Error{Kind: e.Kind, Err: err, Text: e.Text + "; cutover, release and undo of a cutover need the roles readWrite and dbAdmin on the database, or " + privilege.Needs(privilege.Cutover)}
 	}
 	return err
-}
-
-// namesOrDirectory checks the arguments of cutover and release.
-func (o *switchVerb) namesOrDirectory(cmd *cobra.Command, args []string) error {
-	if err := cobra.MinimumNArgs(1)(cmd, args); err != nil {
-		return errors.New("name the collections, with --db, or give a directory")
-	}
-	return nil
 }

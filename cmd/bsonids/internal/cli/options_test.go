@@ -58,8 +58,8 @@ func TestOptions(t *testing.T) {
 	undo := func(c *console) *undoVerb { return &undoVerb{console: c} }
 	u := parsed(t, undo, "p --write --allow-changed --batch 9")
 	equal("undo", []any{u.args[0], u.work.Write, u.work.AllowChanged, u.work.Batch}, "p", true, true, 9)
-	u = parsed(t, undo, "--db d a b --batch-timeout 5m --take-over")
-	equal("undo --db", []any{u.database, u.args, u.recording.BatchTimeout, u.recording.TakeOver}, "d", []string{"a", "b"}, 5*time.Minute, true)
+	u = parsed(t, undo, "--db d 7f3b --batch-timeout 5m --take-over")
+	equal("undo --db", []any{u.database, u.args, u.recording.BatchTimeout, u.recording.TakeOver}, "d", []string{"7f3b"}, 5*time.Minute, true)
 
 	apply := func(c *console) *applyVerb { return &applyVerb{console: c} }
 	for line, want := range map[string][]any{
@@ -77,14 +77,16 @@ func TestOptions(t *testing.T) {
 
 	cutover := func(c *console) *switchVerb { return &switchVerb{console: c} }
 	release := func(c *console) *switchVerb { return &switchVerb{console: c, release: true} }
-	s := parsed(t, cutover, "--db d a b --write --with-skipped a --batch-timeout 9s")
-	equal("cutover", []any{s.work, s.groups, s.recording.BatchTimeout}, exchange.Options{Database: "d", Write: true, Skipped: []string{"a"}}, []exchange.Group{{Names: []string{"a", "b"}}}, 9*time.Second)
+	s := parsed(t, cutover, "--db d 7f3b --write --roll-back --allow-changed --batch-timeout 9s")
+	equal("cutover", []any{s.work, s.groups, s.recording.BatchTimeout}, exchange.Options{Database: "d", Write: true, RollBack: true, Accept: true}, []exchange.Group{{ID: "7f3b"}}, 9*time.Second)
+	s = parsed(t, cutover, copied+" --with-skipped orders")
+	equal("cutover --with-skipped", []any{s.work.Skipped}, []string{"orders"})
 	for _, verb := range []func(*console) *switchVerb{cutover, release} {
 		s = parsed(t, verb, copied)
 		equal("the plan", []any{s.work.Database, s.state != nil, s.groups}, "shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}})
 	}
-	s = parsed(t, release, "--db d a b --write")
-	equal("release", []any{s.work.Write, s.groups}, true, []exchange.Group{{Names: []string{"a", "b"}}})
+	s = parsed(t, release, "--db d 7f3b --write --allow-changed")
+	equal("release", []any{s.work.Write, s.work.Accept, s.groups}, true, true, []exchange.Group{{ID: "7f3b"}})
 
 	st := parsed(t, func(c *console) *statusVerb { return &statusVerb{console: c} }, "--db d")
 	equal("status", []any{st.database, st.state == nil}, "d", true)

@@ -56,7 +56,7 @@ apply --out converts the dump. A BSON file in a pipe needs --db and --collection
   bsonids plan orders.d --db shop --collection orders --collection invoices
   bsonids plan dump.d --dump dump/
   bsonids apply dump.d --out dump-standard/`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1),
 	}
 	o.serverFlags(cmd)
 	o.retryFlag(cmd)

@@ -57,7 +57,7 @@ With --fail-on, the exit code is 3 if a field is one of:
   bsonids scan --db shop --collection orders --all --output html > orders.html
   bsonids scan --all --quiet --fail-on legacy,mixed,generic > uuids.txt
   bsonids scan --dump dump/`,
-		Args: cobra.NoArgs,
+		Args: arguments(0),
 	}
 	o.serverFlags(cmd)
 	o.outputFlag(cmd, formatJSON, formatHTML)

@@ -56,7 +56,7 @@ values. --output does not change it.`,
   bsonids show "Binary(b'0123456789abcdef', 3)" --all
   bsonids show '{"$oid": "699dfad90ca573f85c0eec1c"}' --output json
   bsonids show orders.undo`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1),
 	}
 	cmd.Flags().BoolVar(&o.i3core, "i3core", false, "also read the formats of the i3core library")
 	cmd.Flags().BoolVar(&o.all, "all", false, "also print bytes, extended JSON, all byte orders and what programs print; JSON always has them")

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ fenced until bsonids release, with the command that goes on.
 status changes nothing.`,
 		Example: `  bsonids status --db shop
   bsonids status shop.d --output json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 	}
 	o.serverFlags(cmd)
 	o.outputFlag(cmd, formatJSON)
@@ -117,12 +118,14 @@ func (o *statusVerb) recorded(ctx context.Context, steps []report.StepStatusOf) 
 		switch c.State {
 		case record.Switched, record.Releasing:
 			verb = "release"
-		case record.Undoing:
-			verb = "undo"
 		case record.RollingBack:
 			flags = []string{"--roll-back"}
 		}
-		c.Next = o.switching(verb, o.database, c.Collections, flags...)
+		of := o.state
+		if of != nil && !slices.Contains(of.Conversions(), c.Maker) {
+			of = nil
+		}
+		c.Next = o.switching(verb, of, o.database, c.ID, flags...)
 	}
 	return r, err
 }

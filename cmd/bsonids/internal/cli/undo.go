@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undo"
@@ -24,80 +27,76 @@ type undoVerb struct {
 
 func (o *undoVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "undo DIR | undo --db DATABASE COLLECTION...",
-		Short: "Restore what the conversions of a plan have changed, and undo its cutovers",
-		Long: `undo puts the old collections of the cutovers of the migration in DIR back. Then it
-restores every value that the conversions in place have changed,
+		Use:   "undo DIR | undo --db DATABASE ID",
+		Short: "Restore what the conversions of a plan have changed, and put back what its cutovers exchanged",
+		Long: `undo rolls the cutovers of the migration in DIR back, as bsonids cutover --roll-back
+does. Then it restores every value that the conversions in place have changed,
 if the document still has the converted value. It does not change values that other
 programs changed since, and lists them. Without --write it changes nothing and
 prints what it would change. --allow-changed accepts what cannot be restored, and
 the undo is then complete.
 
-A cutover that has not put every new collection in place is rolled back. One that
-was not released is undone behind its fence. After the release, undo compares the new
-collections with the old ones, fences them, and brings to the old ones what was
-changed since: values that did not change are restored as they were, and new ones
-are converted back. Documents whose old values cannot be known are listed, and
-nothing is changed. Copies stay until you drop them.
+The release of a cutover is the point of no return: after bsonids release, undo
+says when that was, names the old collections if they still stand, and changes nothing.
+Between the exchange and the release, documents that were inserted or changed in a
+new collection in spite of its validator are written to a file in DIR and named, and
+undo changes nothing without --allow-changed. Copies stay until you drop them.
 
 undo can be stopped at any moment and run again. The conversions do not go on
 after it: the next bsonids apply begins them with new files. undo waits for the last
 writes of a conversion that was killed. The files pause and rate in DIR steer undo
 as they steer apply.
 
-With --db, undo puts the old collections of one cutover back, for example if the
-directory is lost.`,
+With --db and the id that bsonids status --db prints, undo puts the old collections of
+one cutover back, for example if the directory is lost.`,
 		Example: `  bsonids undo shop.d
   bsonids undo shop.d --write
-  bsonids undo --db shop orders customers --write`,
-		Args: cobra.MinimumNArgs(1),
+  bsonids undo --db shop 7f3b0a5c12de --write`,
+		Args: arguments(1),
 	}
 	o.changeFlags(cmd, &o.work.Batch, &o.work.Write)
-	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover; its collections are then named instead of DIR")
-	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept values that cannot be restored, because other programs changed them since, and end the undo")
-	cmd.MarkFlagsMutuallyExclusive("db", "allow-changed")
+	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover, whose id as bsonids status prints it is then given instead of DIR")
+	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept what cannot be restored, because other programs changed it since, and end the undo")
 	return cmd
 }
 
 func (o *undoVerb) complete() error {
-	switch {
-	case o.database != "":
-		return (&exchange.Options{Database: o.database}).Check(o.args)
-	case len(o.args) != 1:
-		return failure.Usagef("name one directory, or give --db")
+	if o.database != "" && (!migration.ValidDatabase(o.database) || migration.ServerDatabase(o.database)) {
+		return failure.Usagef("--db: invalid database name %q", o.database)
 	}
 	return nil
 }
 
-func (o *undoVerb) run(ctx context.Context) error {
+func (o *undoVerb) run(ctx context.Context) (err error) {
 	if o.database == "" {
 		return o.plan(ctx)
 	}
-	s, err := o.session(ctx, server.Write)
-	if err != nil {
-		return err
-	}
-	e := exchange.New(s.Child(o.database), exchange.Options{Database: o.database, Write: o.work.Write})
-	return o.explainSwitch(o.putBack(ctx, e, []exchange.Group{{Names: o.args}}))
+	w := &switchVerb{console: o.console, undo: true, groups: []exchange.Group{{ID: o.args[0]}}}
+	w.work = exchange.Options{Database: o.database, Write: o.work.Write, RollBack: true, Accept: o.work.AllowChanged}
+	return w.run(ctx)
 }
 
-// putBack puts the old collections of cutovers back, all or none: what forbids it for one of them is found before the first.
-func (o *undoVerb) putBack(ctx context.Context, e *exchange.Exchange, groups []exchange.Group) error {
-	w := &switchVerb{console: o.console, undo: true, work: e.Options}
-	var found []exchange.Result
-	for _, g := range groups {
-		r, err := e.MayUndo(ctx, g.Names)
-		if err != nil {
-			return err
-		}
-		found = append(found, r)
+// putBack puts the old collections of the cutovers of a plan back, all or none: what forbids it for one of them is found before
+// the first, except for what is known only when the collections are locked.
+func (o *undoVerb) putBack(ctx context.Context, s *migration.Session, state *plan.State) (found int, err error) {
+	w := &switchVerb{console: o.console, state: state, undo: true, asides: exchange.Asides{Dir: state.Dir()}}
+	w.work = exchange.Options{Database: state.Plan.Database, Write: o.work.Write, Accept: o.work.AllowChanged, Conversions: state.Conversions(), Aside: w.asides.Keep}
+	defer func() { err = errors.Join(err, w.asides.Close()) }()
+	e := exchange.New(s.Child(w.work.Database), w.work)
+	cutovers, err := e.ToPutBack(ctx, exchange.Groups(state.Groups(), nil))
+	if err != nil {
+		return 0, err
 	}
-	return w.each(ctx, e, groups, func(ctx context.Context, e *exchange.Exchange, _ []string) (err error) {
-		r := found[0]
-		found = found[1:]
-		if e.Write {
-			err = e.Undo(ctx, &r)
+	var groups []exchange.Group
+	for _, c := range cutovers {
+		if _, err := e.MayPutBack(ctx, c); err != nil {
+			return 0, err
 		}
+		groups = append(groups, exchange.Group{Names: c.Names(), ID: c.Conversion()})
+	}
+	return len(groups), w.each(ctx, e, groups, func(ctx context.Context, e *exchange.Exchange, g exchange.Group) error {
+		i := slices.IndexFunc(cutovers, func(c *record.Cutover) bool { return c.Conversion() == g.ID })
+		r, err := e.PutBack(ctx, cutovers[i])
 		return w.ended(r, err)
 	})
 }
@@ -122,15 +121,9 @@ func (o *undoVerb) plan(ctx context.Context) (err error) {
 	}
 	incomplete := false
 	steps, failed := undo.Plan(ctx, s, o.work, state, func() error {
-		of := exchange.Options{Database: state.Plan.Database, Write: o.work.Write}
-		of.Conversions = state.Conversions()
-		e := exchange.New(s.Child(of.Database), of)
-		groups, err := e.InPlace(ctx, exchange.Groups(state.Groups(), nil))
-		if err == nil {
-			err = o.putBack(ctx, e, groups)
-		}
+		found, err := o.putBack(ctx, s, state)
 		err = o.explainSwitch(err)
-		if incomplete = errors.Is(err, failure.ErrIncomplete); err != nil && !incomplete || len(groups) == 0 {
+		if incomplete = errors.Is(err, failure.ErrIncomplete); err != nil && !incomplete || found == 0 {
 			return err
 		}
 		if o.work.Write {

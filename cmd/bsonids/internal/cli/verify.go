@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -46,12 +45,7 @@ not. The proof fails if other programs changed or deleted documents since the
 conversion, unless --allow-changed is given.`,
 		Example: `  bsonids verify shop.d
   bsonids verify dump.d shop.archive shop-standard.archive`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 && len(args) != 3 {
-				return errors.New("give the directory of a migration, or it and the paths of a dump and its conversion")
-			}
-			return nil
-		},
+		Args: arguments(1, 3),
 	}
 	o.serverFlags(cmd)
 	o.outputFlag(cmd, formatJSON)

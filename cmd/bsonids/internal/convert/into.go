@@ -31,6 +31,7 @@ type copier struct {
 // returns.
 func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Result, error) {
 	c := newCopier(source, target, o)
+	defer func() { _ = c.m.Index.Close() }()
 	var indexes []bson.Raw
 	var create bson.D
 	err := c.Patience.Do(ctx, func() (err error) {
@@ -131,7 +132,7 @@ func (c *copier) bound(ctx context.Context) error {
 func newCopier(source, target *mongo.Collection, o Options) *copier {
 	c := &copier{run: newRun(source, o)}
 	o = c.Options
-	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Write: true, Batch: o.Pace.Batch(o.Batch),
+	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Index: new(mirror.Index), Write: true, Batch: o.Pace.Batch(o.Batch),
 		Keeps: func(doc bson.Raw) bool { return !c.own.Has(doc) },
 		// An interrupt does not end a batch.
 		Begin: func(ctx context.Context) (context.Context, context.CancelFunc, error) {

@@ -88,7 +88,9 @@ func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv rule
 		return v, err
 	}
 	met := Verified{Fields: rule.Tally{}}
-	m := &mirror.Mirror{Conversion: conv, Old: source, New: target, Batch: batchSize, Patience: patient, Progress: progress,
+	index := new(mirror.Index)
+	defer func() { _ = index.Close() }()
+	m := &mirror.Mirror{Conversion: conv, Old: source, New: target, Index: index, Batch: batchSize, Patience: patient, Progress: progress,
 		Met: func(doc bson.Raw) error { return met.values(doc, conv, nil) }}
 	r, err := m.All(ctx)
 	v = met.with(r)

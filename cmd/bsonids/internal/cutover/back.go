@@ -4,24 +4,38 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
-// Release restores the settings of the new collections, and gives up an undo. It returns the names of those that it left as
-// they are, because another program changed their settings.
+// MayRelease returns a usage error if the cutover has nothing to release, or if documents were written in spite of the fence
+// or conflict with others, unless that is accepted.
+func (c *Cutover) MayRelease() error {
+	switch n := c.Conflicts(); {
+	case c.State == record.Releasing:
+	case c.State != record.Switched:
+		return fail("the cutover of %v is in the state %q, and has nothing to release", c.Names(), c.State)
+	case n > 0 && !c.Accept:
+		return fail("%d documents were written to the new collections of %s in spite of the fence, or conflict with others: look at them, and give --allow-changed to release the collections as they are",
+			n, strings.Join(c.Names(), ", "))
+	}
+	return nil
+}
+
+// Release restores the settings of the new collections. It returns the names of those that it left as
+// they are, because another program changed their settings. The old collections can't be put back any more from then on.
 func (c *Cutover) Release(ctx context.Context) (left []string, err error) {
-	if c.State != record.Switched && c.State != record.Releasing && c.State != record.Undoing {
-		return nil, fail("the cutover of %v is in the state %q, and has nothing to release", c.Names(), c.State)
+	if err := c.MayRelease(); err != nil {
+		return nil, err
 	}
 	if err := c.to(ctx, record.Releasing); err != nil {
 		return nil, err
-	}
-	if c.Untouched() { // an undo that has fenced nothing
-		return nil, c.to(ctx, record.Released)
 	}
 	for i := range c.Collections {
 		x := &c.Collections[i]
@@ -53,6 +67,48 @@ func (c *Cutover) restore(ctx context.Context, name string, had server.Settings)
 		return false, nil
 	}
 	return true, c.DB.Set(ctx, name, had)
+}
+
+// ErrWritten is wrapped by the error of [Cutover.PutBack] about documents that a roll-back would leave in new collections.
+var ErrWritten = errors.New("documents were written in spite of the fence")
+
+// maxNamed is the number of such documents of a collection that are named in notices.
+const maxNamed = 20
+
+// PutBack rolls the cutover back on request. It changes nothing and returns an error if documents were inserted or changed in
+// new collections in place, unless they are accepted.
+func (c *Cutover) PutBack(ctx context.Context, reason string) error {
+	if c.State == record.Switched {
+		if _, err := c.inPlace(ctx, in); err != nil {
+			return err
+		}
+		for i := range c.Collections {
+			c.Collections[i].Compared = record.Compared{}
+		}
+	}
+	if (c.State == record.Switching || c.State == record.Switched) && !c.Accept {
+		ways, err := c.placed(ctx)
+		if err != nil {
+			return err
+		}
+		var n int64
+		for _, w := range ways {
+			w.Dry = true
+			done, err := c.DB.Compare(ctx, w)
+			if err != nil {
+				return err
+			}
+			n += done.Stays
+			for _, f := range done.Stuck[:min(len(done.Stuck), maxNamed)] {
+				c.Notice(fmt.Sprintf("%s: _id %s: %s", w.Name, f.ID, f.Reason))
+			}
+		}
+		if n > 0 {
+			return &failure.Error{Kind: failure.Usage, Err: ErrWritten, Text: fmt.Sprintf("%d documents were inserted or changed in the new collections of %s in spite of the fence, and the old ones do not have them: "+
+				"look at them, and give --allow-changed to put the old collections back without them; nothing was exchanged", n, strings.Join(c.Names(), ", "))}
+		}
+	}
+	return c.RollBack(ctx, reason)
 }
 
 // RollBack puts the old collections back, and restores all settings. It continues a cutover that is
@@ -140,105 +196,46 @@ func (c *Cutover) known(all map[string]Info, at func(*record.Exchange) (old, fre
 	}
 }
 
-// turn brings what was changed in new collections that are in place to the old ones.
-func (c *Cutover) turn(ctx context.Context) error {
+// placed returns the ways back of the new collections that are in place, and were not compared to be put back.
+func (c *Cutover) placed(ctx context.Context) (ways []Way, err error) {
 	all, err := c.DB.Look(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var ways []Way
 	for _, w := range c.ways(true, false) {
 		at, err := c.position(ctx, all, w.Exchange)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if at == in && !w.Exchange.Back {
 			ways = append(ways, w)
 		}
 	}
-	if len(ways) == 0 {
-		return nil
+	return ways, nil
+}
+
+// turn deletes from the old collections what was deleted from new ones that are in place. From then on, the new collections
+// are the next to be renamed away.
+func (c *Cutover) turn(ctx context.Context) error {
+	ways, err := c.placed(ctx)
+	if err != nil || len(ways) == 0 {
+		return err
+	}
+	all, err := c.DB.Look(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range ways {
+		if err := c.fence(ctx, all, w.Name, w.Comes()); err != nil {
+			return err
+		}
 	}
 	c.forget("the new collections were in place")
 	if err := c.settle(ctx, ways); err != nil {
 		return err
 	}
-	turned(ways)
-	return c.save(ctx)
-}
-
-// turned notes that the new collections were compared, and are the next to be renamed away.
-func turned(ways []Way) {
 	for _, w := range ways {
 		w.Exchange.Back, w.LeftAt, w.InAt = true, nil, nil
 	}
-}
-
-// Undo puts the old collections back, in whatever state the cutover is, or continues to. While it is
-// fenced, that is a roll-back. After the release, while services write to the new collections, it brings what
-// was changed in them to the old ones. Then it fences the new collections again, does the same with what
-// changed meanwhile, and puts the old ones back, as a roll-back does. If the old values of a document cannot
-// be known, it restores the settings of the new collections and returns an error.
-func (c *Cutover) Undo(ctx context.Context) error {
-	switch c.State {
-	case record.Releasing:
-		if _, err := c.Release(ctx); err != nil {
-			return err
-		}
-		fallthrough
-	case record.Released:
-		if err := c.beginUndo(ctx); err != nil {
-			return err
-		}
-	case record.Undoing:
-	case record.Switched:
-		if _, err := c.inPlace(ctx, in); err != nil {
-			return err
-		}
-		for i := range c.Collections {
-			c.Collections[i].Compared = record.Compared{}
-		}
-		fallthrough
-	default:
-		return c.RollBack(ctx, "undone before its release")
-	}
-	var err error
-	if c.Untouched() {
-		err = c.ahead(ctx)
-	}
-	ways := c.ways(true, false)
-	if err == nil {
-		err = c.prepare(ctx, ways)
-	}
-	if errors.Is(err, errStuck) {
-		if _, err := c.Release(ctx); err != nil {
-			return err
-		}
-		return fail("%v; nothing was exchanged", err)
-	}
-	if err != nil {
-		return err
-	}
-	turned(ways)
-	c.Reason = "undone after its release"
-	if err := c.to(ctx, record.RollingBack); err != nil {
-		return err
-	}
-	return c.RollBack(ctx, c.Reason)
-}
-
-// beginUndo forgets what the cutover has compared.
-func (c *Cutover) beginUndo(ctx context.Context) error {
-	all, err := c.inPlace(ctx, in)
-	if err != nil {
-		return err
-	}
-	for i := range c.Collections {
-		x := &c.Collections[i]
-		x.Compared, x.Between, x.Unfenced, x.Checked = record.Compared{}, nil, 0, false
-	}
-	c.known(all, inNew)
-	c.Stream, c.Untracked = nil, ""
-	c.FencedAt, c.InPlaceAt, c.FreedAt = nil, nil, nil
-	return c.to(ctx, record.Undoing)
+	return c.save(ctx)
 }

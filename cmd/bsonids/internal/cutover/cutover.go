@@ -49,6 +49,7 @@ type Way struct {
 	Back    bool // from the new collection to the old one
 	Busy    bool // nothing is fenced
 	Renamed bool // the collection in place was renamed away
+	Dry     bool // nothing is changed by a comparison
 }
 
 // Away returns the name that the collection in place gets, and Comes that of the one that takes its
@@ -105,14 +106,15 @@ type Database interface {
 	// record, behind the position c.Stream.
 	Next(ctx context.Context, c *record.Cutover) (changes.Batch, error)
 	// Compare compares all documents of the collection that leads with those of the one that comes, and
-	// changes this one where they differ.
+	// changes this one where they differ. On the way back, it only deletes there what was deleted from the one that leads, and
+	// what was inserted or changed in this one is stuck.
 	Compare(ctx context.Context, w Way) (mirror.Result, error)
 	// Some does the same with the documents of the collection that leads that have the ids, with those of
 	// the one that comes that have the ids others, and with their counterparts.
 	Some(ctx context.Context, w Way, ids, others []bson.RawValue) (mirror.Result, error)
-	// Merge inserts the documents of a collection that another program created into the one in place,
-	// and returns how many there are and how many conflict with others.
-	Merge(ctx context.Context, w Way, from string) (documents, conflicts int64, err error)
+	// Merge inserts the documents of a collection that another program created into the collection to, converted if that is
+	// the new one, and returns how many there are and how many conflict with others.
+	Merge(ctx context.Context, w Way, from, to string) (documents, conflicts int64, err error)
 	// KeepsIDs reports whether a renamed collection keeps its UUID.
 	KeepsIDs(ctx context.Context) (bool, error)
 }
@@ -135,6 +137,9 @@ type Cutover struct {
 	// BeforeFence checks, before the fence is set, what may have changed while the documents were
 	// compared. It may be nil.
 	BeforeFence func(ctx context.Context) error
+	// Accept is set if documents that were written to a new collection in spite of the fence forbid neither its release nor
+	// the way back.
+	Accept bool
 
 	keeps *bool // whether the server keeps UUIDs; nil if it is not known
 }
@@ -206,6 +211,9 @@ func (c *Cutover) forward(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.inSpite(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	return c.arrive(ctx, &c.InPlaceAt, inNew, record.Switched)
 }
 
@@ -243,7 +251,7 @@ func (c *Cutover) ways(back, busy bool) (ways []Way) {
 
 // prepare fences the collections, and compares what has changed, or else everything, until they agree.
 func (c *Cutover) prepare(ctx context.Context, ways []Way) error {
-	all, err := c.inPlace(ctx, ways[0].start())
+	all, err := c.inPlace(ctx, origin)
 	if err != nil {
 		return err
 	}
@@ -254,11 +262,7 @@ func (c *Cutover) prepare(ctx context.Context, ways []Way) error {
 		}
 	}
 	for _, w := range ways {
-		had := map[string]*server.Settings{w.Name: &w.OldHad, w.New: &w.NewHad}
-		if w.Back { // the old one has its fence since the cutover
-			had = map[string]*server.Settings{w.Name: &w.NewHad}
-		}
-		for name, had := range had {
+		for name, had := range map[string]*server.Settings{w.Name: &w.OldHad, w.New: &w.NewHad} {
 			if now := all[name].Settings; !now.Equal(Fence()) && !now.Equal(*had) {
 				*had, changed = now, true // somebody changed them before the fence was set
 			}

@@ -163,7 +163,8 @@ func (c *Cutover) arrived(ctx context.Context, w Way) error {
 	return c.save(ctx)
 }
 
-// merge inserts what other programs wrote between the two renames into the collection in place.
+// merge inserts what other programs wrote between the two renames into the collection in place. The old collection gets it,
+// too, so that the two agree.
 func (c *Cutover) merge(ctx context.Context, w Way) error {
 	if len(w.Between) == 0 {
 		return nil
@@ -177,7 +178,12 @@ func (c *Cutover) merge(ctx context.Context, w Way) error {
 		if _, ok := all[b.Name]; !ok || b.Merged {
 			continue
 		}
-		documents, conflicts, err := c.DB.Merge(ctx, w, b.Name)
+		if !w.Back {
+			if _, _, err := c.DB.Merge(ctx, w, b.Name, w.Kept); err != nil {
+				return err
+			}
+		}
+		documents, conflicts, err := c.DB.Merge(ctx, w, b.Name, w.Name)
 		if err != nil {
 			return err
 		}

@@ -37,15 +37,18 @@ type world struct {
 	saved  []byte // the document of the cutover
 
 	calls  int
-	die    int    // the call at which the process is killed; 0 for never
-	done   bool   // whether the server carries out the call nevertheless
-	refuse string // a rename that the server refuses
+	die    int                   // the call at which the process is killed; 0 for never
+	done   bool                  // whether the server carries out the call nevertheless
+	refuse string                // a rename that the server refuses
+	after  func(from, to string) // called after a rename; it may be nil
 
 	random *rand.Rand // of the writer; nil if there is none
 	next   int
 	truth  map[string]string // what the writer knows to be stored, by the _id of the old collection
 
-	behind int // documents compared while the fence is set, before a rename
+	asides map[string]string // what a way back left in the new collection, by the _id of the old one
+	saw    int64             // how many of these the record has
+	behind int               // documents compared while the fence is set, before a rename
 }
 
 type coll struct {
@@ -65,7 +68,7 @@ type killed struct{}
 var seeds = flag.Int("cutover-seeds", 2, "number of writers in the tests of cutovers that are killed")
 
 func newWorld(t testing.TB, quirks, streams bool, names ...string) *world {
-	w := &world{t: t, quirks: quirks, streams: streams, names: names, colls: make(map[string]*coll), clock: 100, truth: make(map[string]string)}
+	w := &world{t: t, quirks: quirks, streams: streams, names: names, colls: make(map[string]*coll), clock: 100, truth: make(map[string]string), asides: make(map[string]string)}
 	for _, name := range names {
 		old, fresh := w.create(name), w.create(name+" new")
 		for i := range 2 {
@@ -238,9 +241,12 @@ func (w *world) Rename(_ context.Context, from, to string) (err error) {
 		if w.quirks {
 			fresh := w.create(to)
 			fresh.docs = c.docs
-			return
+		} else {
+			w.colls[to] = c
 		}
-		w.colls[to] = c
+		if w.after != nil {
+			w.after(from, to)
+		}
 	})
 	return err
 }
@@ -277,14 +283,12 @@ func (w *world) compare(x Way, ids []string) (done mirror.Result, err error) {
 			if c := w.colls[x.Name]; c != nil && !x.Renamed && c.settings.Equal(Fence()) {
 				w.behind++
 			}
-			v, ok := w.colls[leading].docs[id]
-			if n, is := w.colls[leading].docs["+"+id]; is && x.Back {
-				v, ok = n, true
-			}
-			want, key := newForm(v), "+"+id
 			if x.Back {
-				want, key = strings.TrimPrefix(v, "new "), id
+				w.compareBack(x, id, &done)
+				return
 			}
+			v, ok := w.colls[leading].docs[id]
+			want, key := newForm(v), "+"+id
 			was, is := w.colls[other].docs[key]
 			switch {
 			case ok && !is:
@@ -297,13 +301,37 @@ func (w *world) compare(x Way, ids []string) (done mirror.Result, err error) {
 				done.Deleted++
 				w.put(other, key, nil)
 			}
-			if _, is := w.colls[other].docs[id]; is && !x.Back { // no conversion makes it
+			if _, is := w.colls[other].docs[id]; is { // no conversion makes it
 				done.Deleted++
 				w.put(other, id, nil)
 			}
 		})
 	}
 	return done, nil
+}
+
+// compareBack compares the document of an old collection with the one of the new collection that was in place.
+func (w *world) compareBack(x Way, id string, done *mirror.Result) {
+	old, fresh := w.colls[x.Comes()].docs, w.colls[x.Leads()].docs
+	v, ok := old[id]
+	n, is := fresh["+"+id]
+	var stuck []string
+	if is && (!ok || n != newForm(v)) {
+		stuck = append(stuck, "+"+id)
+	}
+	if _, is := fresh[id]; is { // no conversion makes it
+		stuck = append(stuck, id)
+	}
+	for _, key := range stuck {
+		w.asides[id] = strings.TrimPrefix(fresh[key], "new ")
+		done.Stuck, done.Stays = append(done.Stuck, mirror.Finding{ID: idValue(key)}), done.Stays+1
+	}
+	if ok && !is {
+		done.Deleted++
+		if !x.Dry {
+			w.put(x.Comes(), id, nil)
+		}
+	}
 }
 
 func (w *world) Compare(_ context.Context, x Way) (mirror.Result, error) {
@@ -318,16 +346,16 @@ func (w *world) Some(_ context.Context, x Way, ids, others []bson.RawValue) (mir
 	return w.compare(x, names)
 }
 
-func (w *world) Merge(_ context.Context, x Way, from string) (n, conflicts int64, err error) {
+func (w *world) Merge(_ context.Context, x Way, from, to string) (n, conflicts int64, err error) {
 	for _, id := range slices.Sorted(maps.Keys(w.colls[from].docs)) {
 		w.call(func() {
 			n++
 			v := w.colls[from].docs[id]
-			if !x.Back {
+			if to == x.Name && !x.Back {
 				v, id = newForm(v), "+"+id
 			}
-			if _, ok := w.colls[x.Name].docs[id]; !ok {
-				w.put(x.Name, id, &v)
+			if _, ok := w.colls[to].docs[id]; !ok {
+				w.put(to, id, &v)
 			}
 		})
 	}

@@ -40,7 +40,8 @@ type Server struct {
 	Halves  bool
 	Router  bool // it may go on with a command that it has ended at its limit
 	Check   func(ctx context.Context) error
-	Dry     bool // nothing is changed
+	// Aside keeps a document that was inserted or changed in the new collection of a name. It may be nil.
+	Aside func(name string, doc bson.Raw) error
 	// Progress shows that documents of a collection are compared, and returns what to call with the
 	// number of documents and at the end.
 	Progress func(doing, collection string, total int64) (add func(int), done func())
@@ -49,6 +50,8 @@ type Server struct {
 	session *mongo.Session // of all commands, once a change stream was opened
 	stream  *streamAt
 	nudged  bson.Timestamp                             // what all shards have got to
+	indexes map[string]*mirror.Index                   // by the name of the collection
+	held    map[string]*bson.Binary                    // UUIDs of the new collections in place, when they were compared first
 	sleep   func(context.Context, time.Duration) error // patience.Sleep if nil
 }
 
@@ -57,6 +60,9 @@ func (s *Server) Close() {
 	s.endStream()
 	if s.session != nil {
 		s.session.EndSession(context.Background())
+	}
+	for _, x := range s.indexes {
+		_ = x.Close()
 	}
 }
 
@@ -302,16 +308,34 @@ func (s *Server) nudge(ctx context.Context) {
 }
 
 // mirror returns the mirror of the collections of a way.
-func (s *Server) mirror(w Way) *mirror.Mirror {
-	m := &mirror.Mirror{Conversion: s.Conversions[w.Name], Old: s.collection(w.Leads()), New: s.collection(w.Comes()), Back: w.Back, Write: !s.Dry,
-		Batch: s.Batch, Busy: w.Busy, Bypass: true, Begin: s.begin, Limit: s.Timeout, Halves: s.Halves, Progress: func(int) {}, Patience: s.Patience}
-	if w.Back {
-		m.Old, m.New = m.New, m.Old
+func (s *Server) mirror(ctx context.Context, w Way) (*mirror.Mirror, error) {
+	if s.indexes == nil {
+		s.indexes, s.held = make(map[string]*mirror.Index), make(map[string]*bson.Binary)
 	}
+	if s.indexes[w.Name] == nil {
+		s.indexes[w.Name] = new(mirror.Index)
+	}
+	m := &mirror.Mirror{Conversion: s.Conversions[w.Name], Old: s.collection(w.Leads()), New: s.collection(w.Comes()), Index: s.indexes[w.Name],
+		Back: w.Back, Write: !w.Dry, Batch: s.Batch, Busy: w.Busy, Bypass: true, Begin: s.begin, Limit: s.Timeout, Halves: s.Halves,
+		Progress: func(int) {}, Patience: s.Patience}
 	if !w.Renamed {
 		m.Still = func(ctx context.Context) error { return s.still(ctx, w) }
 	}
-	return m
+	if !w.Back {
+		return m, nil
+	}
+	m.Old, m.New = m.New, m.Old
+	if s.Aside != nil {
+		m.Aside = func(doc bson.Raw) error { return s.Aside(w.Name, doc) }
+	}
+	if _, ok := s.held[w.Name]; !ok && !w.Renamed {
+		all, err := s.Look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.held[w.Name] = all[w.Name].ID
+	}
+	return m, nil
 }
 
 // still returns an error if another program dropped or renamed the collection in place.
@@ -321,11 +345,8 @@ func (s *Server) still(ctx context.Context, w Way) error {
 		return err
 	}
 	had := w.OldID
-	switch {
-	case w.Back && w.Busy:
-		had = w.NewID
-	case w.Back: // it may have been renamed in, which changes the UUID on some servers
-		had = nil
+	if w.Back { // it may have been renamed in, which changes the UUID on some servers
+		had = s.held[w.Name]
 	}
 	info, ok := all[w.Name]
 	same := ok && (info.ID == nil || had == nil || info.ID.Equal(*had))
@@ -350,7 +371,10 @@ func (s *Server) Compare(ctx context.Context, w Way) (mirror.Result, error) {
 	if err != nil {
 		return mirror.Result{}, err
 	}
-	m := s.mirror(w)
+	m, err := s.mirror(ctx, w)
+	if err != nil {
+		return mirror.Result{}, err
+	}
 	add, end := s.Progress("comparing", w.Name, total)
 	defer end()
 	m.Progress = add
@@ -359,7 +383,13 @@ func (s *Server) Compare(ctx context.Context, w Way) (mirror.Result, error) {
 
 // Some implements [Database].
 func (s *Server) Some(ctx context.Context, w Way, ids, others []bson.RawValue) (done mirror.Result, err error) {
-	m := s.mirror(w)
+	m, err := s.mirror(ctx, w)
+	if err != nil {
+		return done, err
+	}
+	if w.Back { // the new one leads
+		ids, others = others, ids
+	}
 	err = s.Patience.Do(ctx, func() error {
 		more, err := m.Some(s.in(ctx), ids, others)
 		done = done.Then(more)
@@ -369,14 +399,17 @@ func (s *Server) Some(ctx context.Context, w Way, ids, others []bson.RawValue) (
 }
 
 // Merge implements [Database].
-func (s *Server) Merge(ctx context.Context, w Way, from string) (read, conflicts int64, err error) {
-	m := s.mirror(w)
+func (s *Server) Merge(ctx context.Context, w Way, from, to string) (read, conflicts int64, err error) {
+	m, err := s.mirror(ctx, w)
+	if err != nil {
+		return 0, 0, err
+	}
 	err = s.Patience.Do(ctx, func() error {
-		n, skips, err := m.Merge(s.in(ctx), s.collection(from), s.collection(w.Name))
+		n, skips, err := m.Merge(s.in(ctx), s.collection(from), s.collection(to), to == w.Name && !w.Back)
 		read, conflicts = n, int64(len(skips))
 		for i, skip := range skips {
-			if i < 5 && err == nil {
-				s.Notice(fmt.Sprintf("the document of %s with _id %s was not inserted into %s: %s", from, skip.ID, w.Name, skip.Reason))
+			if i < 5 && err == nil && to == w.Name {
+				s.Notice(fmt.Sprintf("the document of %s with _id %s was not inserted into %s: %s", from, skip.ID, to, skip.Reason))
 			}
 		}
 		return err

@@ -39,7 +39,7 @@ const (
 // changed it. When the stream has passed the time of the fence, the documents agree that were written
 // until then.
 func (c *Cutover) ahead(ctx context.Context) error {
-	return mirror.Follow(ctx, &following{Cutover: c, ways: c.ways(c.State == record.Undoing, true), before: -1}, maxIdle)
+	return (&following{Cutover: c, ways: c.ways(false, true), before: -1}).follow(ctx)
 }
 
 // settle compares what has changed, or else everything, until the collections agree. Nobody but programs
@@ -47,7 +47,31 @@ func (c *Cutover) ahead(ctx context.Context) error {
 // first of the collections has been renamed away. From then on, only the changes of this one are waited
 // for.
 func (c *Cutover) settle(ctx context.Context, ways []Way) error {
-	return mirror.Follow(ctx, &following{Cutover: c, ways: ways}, maxIdle)
+	return (&following{Cutover: c, ways: ways}).follow(ctx)
+}
+
+// inSpite counts the documents that were written to the new collections in spite of the fence, by programs that bypass
+// validation, or while a server had dropped it. Where no stream tells, the collections are compared that had no fence.
+func (c *Cutover) inSpite(ctx context.Context) error {
+	if c.Stream != nil {
+		if err := (&following{Cutover: c}).follow(ctx); err != nil {
+			return err
+		}
+	}
+	for _, w := range c.ways(true, false) {
+		if (c.Stream == nil || !w.Checked) && w.Unfenced > 0 {
+			w.Dry = true
+			done, err := c.DB.Compare(ctx, w)
+			if err != nil {
+				return err
+			}
+			w.Compared.Written = done.Stays
+		}
+		if n := w.Compared.Written; n > 0 {
+			c.Notice(fmt.Sprintf("%d documents of %s were written in spite of the fence: look at them before the release", n, w.Name))
+		}
+	}
+	return nil
 }
 
 // begin begins the stream at the present, or notes why there is none.
@@ -145,17 +169,18 @@ func (c *Cutover) stay(w Way, n int64, why string) error {
 	case n == 0:
 	case c.State != record.RollingBack:
 		return stuck("%d documents of %s and %s cannot be brought to agree: %s", n, w.Name, w.Comes(), why)
-	case n > w.Compared.Stuck:
-		w.Compared.Stuck = n
+	case n > w.Compared.Written:
+		w.Compared.Written = n
 		c.Notice(fmt.Sprintf("%d documents that were changed in the new collection of %s are not in the old one, only in %s: %s", n, w.Name, w.New, why))
 	}
 	return nil
 }
 
-// following is the [mirror.Feed] of a cutover.
+// following compares all documents, and then what a change stream shows. Every document that changed before the saved position
+// of the stream was compared after that, or is pending.
 type following struct {
 	*Cutover
-	ways   []Way         // all busy, or none
+	ways   []Way         // all busy, or none; without any, only what is written to new collections in place is looked at
 	done   mirror.Result // since the stream had caught up, of the first way if it was renamed
 	shown  bool          // what was saved last is in the stream, or will be
 	passes int
@@ -164,8 +189,71 @@ type following struct {
 	never  []record.Pending // did not agree, whenever they were compared
 }
 
-// Begin implements [mirror.Feed].
-func (f *following) Begin(ctx context.Context) (bool, error) {
+// follow compares all documents, and then what changes, until it is enough, or once if there is no stream. It begins again if
+// the stream has nothing for some time, not even what save writes.
+func (f *following) follow(ctx context.Context) error {
+	for {
+		is, err := f.open(ctx)
+		if err == nil {
+			err = f.compare(ctx)
+		}
+		lost := ""
+		for done := !is; err == nil && lost == ""; {
+			if done {
+				return nil
+			}
+			if lost, err = f.catchUp(ctx); err == nil && lost == "" {
+				done, err = f.enough()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if again, err := f.lost(lost); err != nil || !again {
+			return err
+		}
+	}
+}
+
+// catchUp applies what happened until now. The stream has passed this time when it shows something later.
+// Changes that were read and not applied are read again after an error. lost is why it is not known what
+// changed, or empty.
+func (f *following) catchUp(ctx context.Context) (lost string, err error) {
+	goal, _, err := f.DB.Stamp(ctx)
+	if err != nil {
+		return "", err
+	}
+	for nothing := 0; ; {
+		if err := f.save(ctx); err != nil {
+			return "", err
+		}
+		b, err := f.next(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case b.Lost != "":
+			return b.Lost, nil
+		case b.Time.IsZero():
+			if nothing++; nothing > maxIdle {
+				return "the change stream does not show what is written to the record", nil
+			}
+			continue
+		}
+		nothing = 0
+		if err := f.apply(ctx, b); err != nil {
+			return "", err
+		}
+		if b.Time.After(goal) {
+			return "", f.save(ctx)
+		}
+	}
+}
+
+// open opens a stream and saves its position, unless there is one. It reports false if the server has none.
+func (f *following) open(ctx context.Context) (bool, error) {
+	if len(f.ways) == 0 {
+		return true, nil
+	}
 	w := f.ways[0]
 	switch whole := f.Stream == nil || !w.Checked; {
 	case w.Busy || !whole:
@@ -186,24 +274,30 @@ func (f *following) Begin(ctx context.Context) (bool, error) {
 	return f.Stream != nil, nil
 }
 
-// Compare implements [mirror.Feed].
-func (f *following) Compare(ctx context.Context) error {
+// compare compares all documents, unless they were compared since the stream began.
+func (f *following) compare(ctx context.Context) error {
+	if len(f.ways) == 0 {
+		return nil
+	}
 	switch w := f.ways[0]; {
 	case w.Renamed:
 		return f.compareAll(ctx, f.ways[:1])
 	case w.Busy && f.Stream == nil: // that is for behind the fence
 		return nil
 	case w.Busy:
-		if _, err := f.inPlace(ctx, w.start()); err != nil {
+		if _, err := f.inPlace(ctx, origin); err != nil {
 			return err
 		}
 	}
 	return f.compareAll(ctx, f.ways)
 }
 
-// CaughtUp implements [mirror.Feed]. While services write, what changed is compared until few documents are left,
-// or as many as before. Documents that do not agree each time never will.
-func (f *following) CaughtUp(context.Context) (bool, error) {
+// enough reports whether to end, when everything that had happened was applied. While services write, what changed is compared
+// until few documents are left, or as many as before. Documents that do not agree each time never will.
+func (f *following) enough() (bool, error) {
+	if len(f.ways) == 0 {
+		return true, nil
+	}
 	pass, last, ways := f.passes, f.done, f.ways
 	f.passes, f.done = pass+1, mirror.Result{}
 	if !ways[0].Busy {
@@ -220,17 +314,20 @@ func (f *following) CaughtUp(context.Context) (bool, error) {
 	}
 	f.never = slices.DeleteFunc(f.never, func(p record.Pending) bool { return !slices.ContainsFunc(f.Stream.Pending, p.Equal) })
 	n := last.Documents
-	enough := n <= few || f.before >= 0 && n > f.before/2 || pass >= maxRounds
+	little := n <= few || f.before >= 0 && n > f.before/2 || pass >= maxRounds
 	if f.before = n; len(f.never) > 0 && pass >= maxPasses {
 		return false, f.pendingStay(ways)
 	}
-	return len(f.never) == 0 && enough, nil
+	return len(f.never) == 0 && little, nil
 }
 
-// Lost implements [mirror.Feed].
-func (f *following) Lost(_ context.Context, why string) (bool, error) {
+// lost is called if it is not known what changed. It reports whether to begin again.
+func (f *following) lost(why string) (bool, error) {
 	f.losses++
 	f.forget(why)
+	if len(f.ways) == 0 {
+		return false, nil
+	}
 	f.passes, f.before, f.done = 0, -1, mirror.Result{}
 	switch busy := f.ways[0].Busy; {
 	case busy && f.losses == 1:
@@ -243,23 +340,18 @@ func (f *following) Lost(_ context.Context, why string) (bool, error) {
 	return true, nil
 }
 
-// Now implements [mirror.Feed].
-func (f *following) Now(ctx context.Context) (bson.Timestamp, error) {
-	now, _, err := f.DB.Stamp(ctx)
-	return now, err
-}
-
-// Save saves once between two renames, unless the stream has nothing: readers find nothing meanwhile.
-func (f *following) Save(ctx context.Context) error {
-	if f.shown && f.ways[0].Renamed {
+// save saves the position, which the stream shows, so that it tells how far it has come also if nothing else changes. It
+// saves once between two renames, unless the stream has nothing: readers find nothing meanwhile.
+func (f *following) save(ctx context.Context) error {
+	if f.shown && len(f.ways) > 0 && f.ways[0].Renamed {
 		return nil
 	}
 	f.shown = true
-	return f.save(ctx)
+	return f.Cutover.save(ctx)
 }
 
-// Next implements [mirror.Feed].
-func (f *following) Next(ctx context.Context) (changes.Batch, error) {
+// next returns what happened behind the position.
+func (f *following) next(ctx context.Context) (changes.Batch, error) {
 	b, err := f.DB.Next(ctx, f.Cutover.Cutover)
 	f.shown = b.Events > 0
 	switch {
@@ -272,32 +364,47 @@ func (f *following) Next(ctx context.Context) (changes.Batch, error) {
 	return b, err
 }
 
-// Apply implements [mirror.Feed].
-func (f *following) Apply(ctx context.Context, b changes.Batch) (bool, error) {
-	if b.Time.IsZero() {
-		return false, nil
-	}
+// apply compares the documents that changed, and those that are pending, and moves the position.
+func (f *following) apply(ctx context.Context, b changes.Batch) error {
 	for i, w := range f.ways {
 		done, err := f.changed(ctx, w, b)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if i == 0 || !f.ways[0].Renamed {
 			f.done.Add(done, false)
 		}
 	}
+	for i := range f.Collections {
+		if x := &f.Collections[i]; f.State == record.Switching && x.InAt != nil {
+			if err := f.watch(ctx, Way{Exchange: x, Back: true, Dry: true}, b); err != nil {
+				return err
+			}
+		}
+	}
 	f.Stream.Token = b.At
-	return true, nil
+	return nil
+}
+
+// watch notes the documents that were written to a new collection in place.
+func (f *following) watch(ctx context.Context, w Way, b changes.Batch) error {
+	ids, others := f.ids(w, b)
+	if len(ids)+len(others) == 0 {
+		return nil
+	}
+	done, err := f.DB.Some(ctx, w, ids, others)
+	if err != nil {
+		return err
+	}
+	done.Stuck = done.Stuck[:min(len(done.Stuck), maxPending)]
+	f.note(w, done)
+	w.Compared.Written = done.Stays
+	return nil
 }
 
 // changed compares the documents of one collection and its copy that changed, or are pending.
 func (c *Cutover) changed(ctx context.Context, w Way, b changes.Batch) (mirror.Result, error) {
-	ids, others := slices.Concat(b.IDs[w.Name], b.IDs[w.Away()]), slices.Clone(b.IDs[w.Comes()])
-	for _, p := range c.Stream.Pending {
-		if p.Collection == w.Name {
-			ids, others = append(ids, p.ID), append(others, p.ID)
-		}
-	}
+	ids, others := c.ids(w, b)
 	if len(ids)+len(others) == 0 {
 		return mirror.Result{}, nil
 	}
@@ -309,14 +416,30 @@ func (c *Cutover) changed(ctx context.Context, w Way, b changes.Batch) (mirror.R
 	return done, c.pend(w, done)
 }
 
-// pend notes the documents of a collection that did not agree.
+// ids returns the _ids of the documents that have changed or are pending: of the collection that leads, and of the one that comes.
+func (c *Cutover) ids(w Way, b changes.Batch) (ids, others []bson.RawValue) {
+	ids, others = slices.Concat(b.IDs[w.Name], b.IDs[w.Away()]), slices.Clone(b.IDs[w.Comes()])
+	for _, p := range c.Stream.Pending {
+		if p.Collection == w.Name {
+			ids, others = append(ids, p.ID), append(others, p.ID)
+		}
+	}
+	return ids, others
+}
+
+// pend notes the documents of a collection that did not agree. The error says that they are too many.
 func (c *Cutover) pend(w Way, done mirror.Result) error {
-	c.Stream.Pending = slices.DeleteFunc(c.Stream.Pending, func(p record.Pending) bool { return p.Collection == w.Name })
-	if c.State != record.RollingBack && len(c.Stream.Pending)+len(done.Stuck) > maxPending {
+	c.note(w, done)
+	if c.State != record.RollingBack && len(c.Stream.Pending) > maxPending {
 		return stuck("more than %d documents of %s and %s cannot be brought to agree: %s", maxPending, w.Name, w.Comes(), done.Why())
 	}
+	return nil
+}
+
+// note notes the documents of a collection that did not agree instead of those that did not before.
+func (c *Cutover) note(w Way, done mirror.Result) {
+	c.Stream.Pending = slices.DeleteFunc(c.Stream.Pending, func(p record.Pending) bool { return p.Collection == w.Name })
 	for _, f := range done.Stuck {
 		c.Stream.Pending = append(c.Stream.Pending, record.Pending{Collection: w.Name, ID: f.ID, Why: fmt.Sprintf("_id %s: %s", f.ID, f.Reason)})
 	}
-	return nil
 }

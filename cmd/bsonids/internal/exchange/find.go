@@ -31,7 +31,7 @@ func (e *Exchange) collections(ctx context.Context) (map[string]*mongo.Collectio
 
 // exchanges returns how the collections are to be exchanged, and their conversions. The error is a
 // usage error if a collection cannot be exchanged.
-func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exchange, map[string]rule.Conversion, error) {
+func (e *Exchange) exchanges(ctx context.Context, g Group) ([]record.Exchange, map[string]rule.Conversion, error) {
 	specs, err := e.collections(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -39,17 +39,14 @@ func (e *Exchange) exchanges(ctx context.Context, names []string) ([]record.Exch
 	var out []record.Exchange
 	conversions := make(map[string]rule.Conversion)
 	used := make(map[string]bool)
-	for _, name := range names {
-		run, err := patience.Ask(ctx, e.Patience, func() (*record.Run, error) { return e.copyOf(ctx, name, specs) })
+	for i, name := range g.Names {
+		run, err := patience.Ask(ctx, e.Patience, func() (*record.Run, error) { return e.copyOf(ctx, name, g.Copies[i], specs) })
 		if err != nil {
 			return nil, nil, err
 		}
 		conv, err := patience.Ask(ctx, e.Patience, func() (rule.Conversion, error) { return e.conversion(ctx, run.ID) })
 		if err != nil {
 			return nil, nil, err
-		}
-		if conv.MergesIDs() {
-			return nil, nil, failure.Usagef("cannot exchange %s.%s: its _ids are text, which may be spelled in several ways, and the _id of a copy does not tell the one of its document", e.db.Name(), name)
 		}
 		x := record.Exchange{Name: name, New: run.Into, Kept: record.KeptName(name), Run: run.ID, Maker: run.Conversion}
 		if _, ok := specs[x.Kept]; ok || used[x.Kept] {
@@ -85,12 +82,12 @@ func (e *Exchange) allowed(ctx context.Context, collections []record.Exchange, n
 }
 
 // copyOf returns the run that made the copy of a collection.
-func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mongo.CollectionSpecification) (*record.Run, error) {
-	spec, ok := specs[name]
-	if !ok {
+func (e *Exchange) copyOf(ctx context.Context, name, into string, specs map[string]*mongo.CollectionSpecification) (*record.Run, error) {
+	spec, fresh := specs[name], specs[into]
+	switch {
+	case spec == nil:
 		return nil, failure.Usagef("collection %s.%s does not exist", e.db.Name(), name)
-	}
-	if spec.Type == "view" || spec.Type == "timeseries" {
+	case spec.Type == "view" || spec.Type == "timeseries":
 		return nil, failure.Usagef("cannot exchange %s.%s, because it is a %s", e.db.Name(), name, spec.Type)
 	}
 	runs, err := record.Copies(ctx, e.db, name)
@@ -101,20 +98,13 @@ func (e *Exchange) copyOf(ctx context.Context, name string, specs map[string]*mo
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range runs {
-		if fresh := specs[r.Into]; fresh != nil && isOfCollection(r, spec, earlier) && (len(e.Copies) == 0 || slices.Contains(e.Copies, r.Into)) && !r.Made(fresh.UUID, earlier) {
-			return nil, failure.Usagef("%s.%s is another collection than the copy of %s, which was dropped or renamed: give that its name back, or rename this one and make the copy again with bsonids apply", e.db.Name(), r.Into, name)
-		}
+	i := slices.IndexFunc(runs, func(r *record.Run) bool { return r.Into == into && isOfCollection(r, spec, earlier) })
+	if i < 0 || fresh == nil {
+		return nil, failure.Usagef("%s.%s has no copy %s according to %s; make it with bsonids apply", e.db.Name(), name, into, record.Name)
 	}
-	runs = slices.DeleteFunc(runs, func(r *record.Run) bool {
-		return specs[r.Into] == nil || !isOfCollection(r, spec, earlier) || len(e.Copies) > 0 && !slices.Contains(e.Copies, r.Into)
-	})
-	if len(runs) == 0 {
-		return nil, failure.Usagef("%s.%s has no copy according to %s; make one with bsonids apply and a plan that has into", e.db.Name(), name, record.Name)
-	}
-	r, into := runs[0], runs[0].Into
-	if len(runs) > 1 {
-		return nil, failure.Usagef("%s.%s has several copies: %s and %s; give the directory of the migration of one", e.db.Name(), name, into, runs[1].Into)
+	r := runs[i]
+	if !r.Made(fresh.UUID, earlier) {
+		return nil, failure.Usagef("%s.%s is another collection than the copy of %s, which was dropped or renamed: give that its name back, or rename this one and make the copy again with bsonids apply", e.db.Name(), into, name)
 	}
 	if r.Outcome != record.Done {
 		why := "stopped: " + r.Reason

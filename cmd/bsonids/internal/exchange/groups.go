@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
@@ -16,7 +14,10 @@ import (
 )
 
 // Group is collections that are exchanged together, and their copies.
-type Group struct{ Names, Copies []string }
+type Group struct {
+	Names, Copies []string
+	ID            string // of their cutover; empty if the names and the copies tell
+}
 
 // Groups returns those collections of each group of steps that are converted into new ones, without those that a cutover
 // leaves out.
@@ -71,8 +72,8 @@ const (
 // begun are the states of a cutover in which a verb has something to do.
 var begun = map[Verb][]string{
 	Forward:  {record.Comparing, record.Fencing, record.Switching, record.Switched, record.Releasing, record.RollingBack, record.RolledBack},
-	RollBack: {record.Comparing, record.Fencing, record.Switching, record.RollingBack},
-	Release:  {record.Switched, record.Releasing, record.Undoing},
+	RollBack: {record.Comparing, record.Fencing, record.Switching, record.Switched, record.RollingBack},
+	Release:  {record.Switched, record.Releasing, record.Released},
 }
 
 // Waiting returns the groups of a plan for which a verb has something to do. The others are named in a
@@ -89,6 +90,10 @@ func (e *Exchange) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Gr
 			out = append(out, g)
 		case c == nil:
 			e.Warn("%s: there was no cutover", strings.Join(g.Names, ", "))
+		case c.State == record.Released:
+			if err := e.released(ctx, c); err != nil {
+				e.Warn("%s", e.Explain(err).Text)
+			}
 		default:
 			e.Warn("%s: nothing to do, the cutover is in the state %q", strings.Join(g.Names, ", "), c.State)
 		}
@@ -99,41 +104,25 @@ func (e *Exchange) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Gr
 	return out, nil
 }
 
-// InPlace returns the collections of the cutovers that have put copies of a plan in place, or may. What
-// cannot be put back stays as it is, and it warns.
-func (e *Exchange) InPlace(ctx context.Context, groups []Group) (out []Group, err error) {
+// ToPutBack returns the cutovers of copies of a plan that were not rolled back, the last first. The error is a usage error
+// if one of them was released.
+func (e *Exchange) ToPutBack(ctx context.Context, groups []Group) (out []*record.Cutover, err error) {
 	var all []*record.Cutover
-	var there []string
 	err = e.Do(ctx, func() (err error) {
 		if all, err = record.Cutovers(ctx, e.db, false); migration.Denied(err) {
 			return nil // of a user who may not read the record, no cutover is known
 		}
-		if err == nil && len(all) > 0 {
-			there, err = e.db.ListCollectionNames(ctx, bson.D{})
-		}
 		return err
 	})
-	seen := make(map[*record.Cutover]bool)
 	for _, g := range slices.Backward(groups) {
 		c := record.Last(all, g.Names, g.Copies, e.Conversions)
-		if c == nil || c.State == record.RolledBack || seen[c] {
+		if c == nil || c.State == record.RolledBack || slices.Contains(out, c) {
 			continue
 		}
-		seen[c] = true
-		names, why := strings.Join(c.Names(), ", "), ""
-		for _, x := range c.Collections {
-			if c.State == record.Released && !slices.Contains(there, x.Kept) {
-				why = "the old collection of " + x.Name + " was dropped"
-			}
+		if err := e.released(ctx, c); err != nil {
+			return nil, err
 		}
-		if record.Last(all, c.Names(), nil, nil) != c {
-			why = "a later cutover has exchanged some of them again"
-		}
-		if why != "" {
-			e.Warn("a cutover has put the copies of %s in place, which stay as they are: %s", names, why)
-		} else {
-			out = append(out, Group{Names: c.Names()})
-		}
+		out = append(out, c)
 	}
 	return out, err
 }

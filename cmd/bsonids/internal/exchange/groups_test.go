@@ -16,55 +16,50 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
-type warnings struct {
-	migration.Messages
-	texts []string
-}
+type silent struct{ migration.Messages }
 
-func (w *warnings) Warn(format string, args ...any) {
-	w.texts = append(w.texts, fmt.Sprintf(format, args...))
-}
+func (silent) About(string) {}
 
-func (w *warnings) About(string) {}
-
-// A cutover that has not ended, or was released, is undone with all its collections. One that was rolled back
-// is not, nor one that is of another copy, whose old collection was dropped, or after which there was another one.
-func TestInPlace(t *testing.T) {
+// A cutover that has not ended is rolled back with all its collections. One that was rolled back
+// is not, nor one that is of another copy. One that was released is an error, which says when, and which old collections stand.
+func TestToPutBack(t *testing.T) {
 	exchanges := func(names ...string) (out []record.Exchange) {
 		for _, name := range names {
 			out = append(out, record.Exchange{Name: name, New: name + "_new", Kept: name + "_kept"})
 		}
 		return out
 	}
-	groups := []Group{{[]string{"a", "b"}, []string{"a_new", "b_new"}}, {[]string{"c"}, []string{"c_new"}}, {[]string{"d"}, []string{"d_other"}}}
+	groups := []Group{{Names: []string{"a", "b"}, Copies: []string{"a_new", "b_new"}}, {Names: []string{"c"}, Copies: []string{"c_new"}}, {Names: []string{"d"}, Copies: []string{"d_other"}}}
 	type of struct {
 		state string
 		names string
 	}
 	for _, tt := range []struct {
-		cutovers   []of
-		gone       string // a collection that is not there
-		want, warn string
+		cutovers  []of
+		gone      string // a collection that is not there
+		want, err string
 	}{
 		{nil, "", "", ""},
 		{[]of{{record.RolledBack, "a b"}}, "", "", ""},
-		{[]of{{record.Released, "a b"}, {record.Switching, "c"}}, "", "c, a b", ""},
-		{[]of{{record.Released, "a b c"}}, "", "a b c", ""}, // more than a group of the plan
-		{[]of{{record.Released, "a x"}}, "", "a x", ""},
+		{[]of{{record.Switched, "a b"}, {record.Switching, "c"}}, "", "c, a b", ""},
+		{[]of{{record.Switched, "a b c"}}, "", "a b c", ""}, // more than a group of the plan
+		{[]of{{record.Fencing, "a x"}}, "", "a x", ""},
 		{[]of{{record.Released, "d"}}, "", "", ""},
-		{[]of{{record.Released, "a b"}, {record.Switched, "c"}}, "b_kept", "c", "the old collection of b was dropped"},
 		{[]of{{record.Switching, "a b"}}, "b_kept", "a b", ""},
-		{[]of{{record.RolledBack, "a b"}, {record.Released, "a b"}}, "", "a b", ""},
 		{[]of{{record.Released, "a b"}, {record.RolledBack, "a b"}}, "", "", ""},
-		{[]of{{record.Released, "a b"}, {record.Released, "b x"}}, "", "b x", ""},
-		{[]of{{record.Released, "c y"}, {record.Released, "y"}}, "", "", "a later cutover"},
+		{[]of{{record.Released, "a b"}, {record.Switching, "c"}}, "b_kept", "",
+			"a, b was released at 2026-07-01 12:00:00 UTC, which is the point of no return: the new collections stay in place; as they were at the cutover, the old collections are kept: a_kept"},
+		{[]of{{record.Released, "c"}}, "c_kept", "", "c was released at 2026-07-01 12:00:00 UTC, which is the point of no return: the new collections stay in place; the old collections were dropped"},
+		{[]of{{record.Releasing, "c"}}, "", "", "the old collections are kept: c_kept"},
+		{[]of{{record.RolledBack, "a b"}, {record.Released, "b x"}}, "", "", "b, x was released"},
 	} {
-		s, w := memory.Start(t), &warnings{}
+		s := memory.Start(t)
 		db := s.Client.Database("d")
 		var docs []bson.Raw
+		freed := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 		for i, c := range tt.cutovers {
 			at := time.Unix(int64(i), 0)
-			doc, err := bson.Marshal(record.Cutover{Saved: record.Saved{ID: fmt.Sprint(i, "/cutover"), Kind: "cutover", State: c.state, Begun: at, Updated: at}, Collections: exchanges(strings.Fields(c.names)...)})
+			doc, err := bson.Marshal(record.Cutover{Saved: record.Saved{ID: fmt.Sprint(i, "/cutover"), Kind: "cutover", State: c.state, Begun: at, Updated: at}, FreedAt: &freed, Collections: exchanges(strings.Fields(c.names)...)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,13 +73,13 @@ func TestInPlace(t *testing.T) {
 				}
 			}
 		}
-		found, err := New(&migration.Session{Client: s.Client, Messages: w}, Options{Database: "d"}).InPlace(t.Context(), groups)
+		found, err := New(&migration.Session{Client: s.Client, Messages: silent{}}, Options{Database: "d"}).ToPutBack(t.Context(), groups)
 		var got []string
-		for _, g := range found {
-			got = append(got, strings.Join(g.Names, " "))
+		for _, c := range found {
+			got = append(got, strings.Join(c.Names(), " "))
 		}
-		if err != nil || strings.Join(got, ", ") != tt.want || (len(w.texts) > 0) != (tt.warn != "") || !strings.Contains(strings.Join(w.texts, ""), tt.warn) {
-			t.Errorf("%v: got %q, want %q; %q, %v", tt.cutovers, got, tt.want, w.texts, err)
+		if strings.Join(got, ", ") != tt.want || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%v: got %q, want %q; %v", tt.cutovers, got, tt.want, err)
 		}
 	}
 }
@@ -93,7 +88,7 @@ func TestInPlace(t *testing.T) {
 func TestGroups(t *testing.T) {
 	step := func(name, into string) plan.Step { return plan.Step{Task: kinds.Task{Collection: name, Into: into}} }
 	groups := [][]plan.Step{{step("a", "a2"), step("log", "log2"), step("b", "")}, {step("log3", "log4")}}
-	want := []Group{{[]string{"a"}, []string{"a2"}}}
+	want := []Group{{Names: []string{"a"}, Copies: []string{"a2"}}}
 	if got := Groups(groups, []string{"log", "log3"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -19,10 +19,7 @@ func NotFenced(ctx context.Context, db *mongo.Database, names ...string) error {
 	if err != nil || c == nil {
 		return err
 	}
-	switch {
-	case c.Untouched() && c.State == record.Undoing:
-		return failure.Usagef("%s.%s is compared by the undo of a cutover of %s; finish it with bsonids undo, or give it up with bsonids release", db.Name(), names[0], strings.Join(c.Names(), ", "))
-	case c.Untouched():
+	if c.Untouched() {
 		return failure.Usagef("%s.%s is compared by a cutover of %s; finish it with bsonids cutover, or give it up with bsonids cutover --roll-back", db.Name(), names[0], strings.Join(c.Names(), ", "))
 	}
 	return failure.Usagef("%s.%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",

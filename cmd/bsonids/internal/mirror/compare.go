@@ -3,52 +3,111 @@ package mirror
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
-func (m *Mirror) roles() (leading, other *mongo.Collection) {
-	if m.Back {
-		return m.New, m.Old
+// fresh returns the _id that the conversion gives a document of the old collection.
+func (m *Mirror) fresh(id bson.RawValue) (bson.RawValue, error) {
+	if !m.indexed(id) {
+		return id, nil
 	}
-	return m.Old, m.New
+	doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
+	if err != nil {
+		return id, err
+	}
+	converted, _, _, err := m.Conversion.Rewrite(doc)
+	if err != nil {
+		return id, &documents.Error{ID: id, Reason: err.Error()}
+	}
+	return converted.Lookup("_id"), nil
 }
 
-// counterparts returns, for each id, the _ids that its document may have in the other collection. areNew
-// is true if the ids are of the new collection.
-func (m *Mirror) counterparts(ids []bson.RawValue, areNew bool) (of [][]bson.RawValue, err error) {
-	of = make([][]bson.RawValue, len(ids))
-	for i, id := range ids {
-		if areNew {
-			if of[i], err = m.Conversion.Sources(id); err != nil {
-				return nil, &documents.Error{ID: id, Reason: err.Error()}
-			}
-			continue
+// indexed reports whether the index has documents with such an _id: the conversion may give one to a document, or take it.
+func (m *Mirror) indexed(id bson.RawValue) bool {
+	if !m.Conversion.ReachesID() {
+		return false
+	}
+	switch id.Type {
+	case bson.TypeBinary, bson.TypeString, bson.TypeEmbeddedDocument, bson.TypeNull:
+		return true
+	}
+	return false
+}
+
+// index adds documents of the old collection to the index, and returns the _ids that they get.
+func (m *Mirror) index(ids []bson.RawValue) (fresh []bson.RawValue, err error) {
+	for _, id := range ids {
+		f, err := m.fresh(id)
+		if err == nil && m.indexed(id) {
+			_, err = m.Index.add(f, id)
 		}
-		doc, err := bson.Marshal(bson.D{{Key: "_id", Value: id}})
 		if err != nil {
 			return nil, err
 		}
-		fresh, _, _, err := m.Conversion.Rewrite(doc)
+		fresh = append(fresh, f)
+	}
+	return fresh, nil
+}
+
+// sources returns the _ids that the conversion turns into one. The old collection may have no document any more that has
+// one of them.
+func (m *Mirror) sources(fresh bson.RawValue) (ids []bson.RawValue, err error) {
+	if !m.indexed(fresh) {
+		return []bson.RawValue{fresh}, nil
+	}
+	all, err := m.Index.of(fresh)
+	for _, id := range all {
+		is, err := m.fresh(id)
 		if err != nil {
 			return nil, err
 		}
-		of[i] = []bson.RawValue{fresh.Lookup("_id")}
+		if is.Equal(fresh) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// sourcesOf returns the sources of each of the _ids.
+func (m *Mirror) sourcesOf(fresh []bson.RawValue) (of [][]bson.RawValue, err error) {
+	of = make([][]bson.RawValue, len(fresh))
+	for i, id := range fresh {
+		if of[i], err = m.sources(id); err != nil {
+			return nil, err
+		}
 	}
 	return of, nil
+}
+
+// fill makes the index have all documents of the old collection, unless it has.
+func (m *Mirror) fill(ctx context.Context) error {
+	if m.Index.whole || !m.Conversion.ReachesID() {
+		return nil
+	}
+	if err := m.Index.forget(); err != nil {
+		return err
+	}
+	pages := &documents.Pages{Collection: m.Old, Size: int64(m.Batch), Projection: onlyID}
+	err := pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
+		_, err := m.index(documents.IDs(docs, documents.ID))
+		return err
+	})
+	m.Index.whole = err == nil
+	return err
 }
 
 // onlyID is the projection of documents of which only the _id matters.
 var onlyID = bson.D{{Key: "_id", Value: 1}}
 
-// found returns how many of the _ids in each list of ids have a document.
-func found(ctx context.Context, coll *mongo.Collection, of [][]bson.RawValue) ([]int, error) {
-	held, err := documents.ByID(ctx, coll, slices.Concat(of...), nil, onlyID)
+// found returns how many of the _ids in each list have a document in the old collection.
+func (m *Mirror) found(ctx context.Context, of [][]bson.RawValue) ([]int, error) {
+	held, err := documents.ByID(ctx, m.Old, slices.Concat(of...), nil, onlyID)
 	n := make([]int, len(of))
 	for i, ids := range of {
 		for _, id := range ids {
@@ -60,69 +119,89 @@ func found(ctx context.Context, coll *mongo.Collection, of [][]bson.RawValue) ([
 	return n, err
 }
 
-// wanted is a document that the other collection should have.
+// wanted is a document that the new collection should have.
 type wanted struct {
 	doc  bson.Raw
-	got  bson.Raw      // what it has; nil if nothing
-	from bson.RawValue // _id of the document of the leading collection
+	got  bson.Raw // what it has; nil if nothing
+	old  bson.Raw // of which it is made
 	left []rule.Left
 }
 
 func (w wanted) id() bson.RawValue { return w.doc.Lookup("_id") }
 
-// wanted returns what the other collection should have for each document of the leading one.
-func (m *Mirror) wanted(ctx context.Context, docs []bson.Raw, r *Result) (want []wanted, err error) {
-	ids := documents.IDs(docs, documents.ID)
-	if !m.Back {
-		for i, doc := range docs {
-			fresh, _, left, err := m.Conversion.Rewrite(doc)
-			if err != nil {
-				return nil, &documents.Error{ID: ids[i], Reason: err.Error()}
-			}
-			want = append(want, wanted{doc: fresh, from: ids[i], left: left})
-		}
-		return want, nil
+// from returns the _id of the document of the old collection, if it is known.
+func (w wanted) from() bson.RawValue {
+	if w.old == nil {
+		return bson.RawValue{}
 	}
-	// What is in the old collection shows how unchanged values were stored.
-	of, err := m.counterparts(ids, true)
-	if err != nil {
-		return nil, err
-	}
-	held, err := documents.ByID(ctx, m.Old, slices.Concat(of...), nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	for i, doc := range docs {
-		var guide bson.Raw
-		for _, id := range of[i] {
-			if d, ok := held[documents.Key(id)]; ok {
-				guide = d
-			}
-		}
-		old, open, err := m.Conversion.Restore(doc, guide)
+	return w.old.Lookup("_id")
+}
+
+// wanted returns what the new collection should have for each document of the old one.
+func (m *Mirror) wanted(docs []bson.Raw) (want []wanted, err error) {
+	for _, doc := range docs {
+		fresh, _, left, err := m.Conversion.Rewrite(doc)
 		if err != nil {
-			return nil, &documents.Error{ID: ids[i], Reason: err.Error()}
+			return nil, &documents.Error{ID: documents.ID(doc), Reason: err.Error()}
 		}
-		if len(open) > 0 {
-			r.stuck(Finding{ID: ids[i], From: ids[i], Reason: open[0].Path + ": " + open[0].Reason})
-			continue
-		}
-		want = append(want, wanted{doc: old, from: ids[i]})
+		want = append(want, wanted{doc: fresh, old: doc, left: left})
 	}
 	return want, nil
 }
 
-// compare compares documents with those of the other collection, and writes those that differ to it.
+// single adds documents to the index, and returns those whose _id no other document gets that was added before.
+func (m *Mirror) single(want []wanted, r *Result) (single []wanted, err error) {
+	for _, w := range want {
+		twice := false
+		if m.indexed(w.from()) {
+			others, err := m.Index.add(w.id(), w.from())
+			for _, o := range others {
+				is, failed := m.fresh(o)
+				twice, err = twice || is.Equal(w.id()), errors.Join(err, failed)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		if twice {
+			r.stuck(Finding{ID: w.id(), From: w.from(), Reason: sameID})
+		} else {
+			single = append(single, w)
+		}
+	}
+	return single, nil
+}
+
+// distinct returns the documents whose _id no other document of the old collection gets.
+func (m *Mirror) distinct(ctx context.Context, want []wanted, r *Result) (single []wanted, err error) {
+	of, err := m.sourcesOf(documents.IDs(want, wanted.id))
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(of, func(ids []bson.RawValue) bool { return len(ids) > 1 }) {
+		return want, nil
+	}
+	n, err := m.found(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range want {
+		if n[i] > 1 {
+			r.stuck(Finding{ID: w.id(), From: w.from(), Reason: sameID})
+		} else {
+			single = append(single, w)
+		}
+	}
+	return single, nil
+}
+
+// compare compares documents with those of the new collection, and makes the two agree.
 func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 	if len(want) == 0 {
 		return nil
 	}
-	_, other := m.roles()
-	ids, count := documents.IDs(want, wanted.id), make(map[string]int)
-	for _, id := range ids {
-		count[documents.Key(id)]++
-	}
-	held, err := documents.ByID(ctx, other, ids, nil, nil)
+	ids := documents.IDs(want, wanted.id)
+	held, err := documents.ByID(ctx, m.New, ids, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -131,8 +210,6 @@ func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 	for i, w := range want {
 		w.got = held[documents.Key(ids[i])]
 		switch {
-		case count[documents.Key(ids[i])] > 1:
-			r.stuck(Finding{ID: ids[i], From: w.from, Reason: sameID})
 		case w.got == nil:
 			lacks = append(lacks, w)
 		case !bytes.Equal(w.got, w.doc):
@@ -141,21 +218,8 @@ func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 			equal = append(equal, w.got)
 		}
 	}
-	if differ, err = m.distinct(ctx, differ, r); err != nil {
+	if err := m.settle(ctx, lacks, differ, r); err != nil {
 		return err
-	}
-	if m.Write {
-		if err := m.repair(ctx, lacks, differ, r); err != nil {
-			return err
-		}
-		lacks, differ = nil, nil
-	}
-	r.Inserted, r.Replaced = r.Inserted+int64(len(lacks)), r.Replaced+int64(len(differ))
-	for _, w := range lacks {
-		r.find(w.id(), Missing)
-	}
-	for _, w := range differ {
-		r.find(w.id(), differs)
 	}
 	r.Equal += int64(len(equal))
 	for _, doc := range equal { // once, although a page may be compared again
@@ -169,68 +233,86 @@ func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 	return nil
 }
 
-// distinct returns the documents without those whose _id two documents of the old collection have after
-// the conversion: one that has it already, and one whose _id is converted to it.
-func (m *Mirror) distinct(ctx context.Context, want []wanted, r *Result) ([]wanted, error) {
-	if m.Back || m.ids != nil || len(want) == 0 {
-		return want, nil
-	}
-	ids := documents.IDs(want, wanted.id)
-	of, err := m.counterparts(ids, true)
-	if err != nil {
-		return nil, err
-	}
-	n, err := found(ctx, m.Old, of)
-	if err != nil {
-		return nil, err
-	}
-	var single []wanted
-	for i, w := range want {
-		if n[i] > 1 {
-			r.stuck(Finding{ID: ids[i], From: w.from, Reason: sameID})
-		} else {
-			single = append(single, w)
+// settle makes the collections agree about documents that the new one lacks, and that differ there, or counts them.
+func (m *Mirror) settle(ctx context.Context, lacks, differ []wanted, r *Result) error {
+	if m.Back {
+		for _, w := range differ {
+			if err := m.aside(w.got, r); err != nil {
+				return err
+			}
 		}
+		if !m.Write {
+			r.Deleted += int64(len(lacks))
+			return nil
+		}
+		var gone []bson.Raw
+		for _, w := range lacks {
+			gone = append(gone, w.old)
+		}
+		return m.delete(ctx, m.Old, gone, r)
 	}
-	return single, nil
+	if m.Write {
+		return m.repair(ctx, lacks, differ, r)
+	}
+	r.Inserted, r.Replaced = r.Inserted+int64(len(lacks)), r.Replaced+int64(len(differ))
+	for _, w := range lacks {
+		r.find(w.id(), Missing)
+	}
+	for _, w := range differ {
+		r.find(w.id(), differs)
+	}
+	return nil
 }
 
-// extras deletes those of docs, of the collection that does not lead, that have no counterpart. The
-// documents need to have their _id only.
+// aside notes a document of the new collection that the conversion has not made.
+func (m *Mirror) aside(doc bson.Raw, r *Result) error {
+	r.stuck(Finding{ID: documents.ID(doc), Reason: writtenThere})
+	if m.Aside == nil {
+		return nil
+	}
+	return m.Aside(doc)
+}
+
+// extras deletes those of docs, of the new collection, that no document of the old one is converted to. On the way back,
+// it notes them. The documents need to have their _id only.
 func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 	if len(docs) == 0 {
 		return nil
 	}
-	leading, other := m.roles()
 	ids := documents.IDs(docs, documents.ID)
-	n := make([]int, len(ids))
-	if m.ids == nil {
-		of, err := m.counterparts(ids, !m.Back)
-		if err == nil {
-			n, err = found(ctx, leading, of)
-		}
-		if err != nil {
-			return err
-		}
+	of, err := m.sourcesOf(ids)
+	if err != nil {
+		return err
+	}
+	n, err := m.found(ctx, of)
+	if err != nil {
+		return err
 	}
 	var gone []bson.RawValue
 	for i, id := range ids {
 		switch {
-		case m.ids.Has([]byte(documents.Key(id))):
 		case n[i] == 0:
 			gone = append(gone, id)
-		case n[i] > 1 && !m.Back:
+		case n[i] > 1:
 			r.stuck(Finding{ID: id, Reason: sameID})
 		}
 	}
-	if !m.Write {
+	if !m.Write && !m.Back {
 		r.Deleted += int64(len(gone))
 		for _, id := range gone {
 			r.find(id, NoSource)
 		}
 		return nil
 	}
-	return documents.EachByID(ctx, other, gone, nil, nil, func(docs []bson.Raw) error {
+	return documents.EachByID(ctx, m.New, gone, nil, nil, func(docs []bson.Raw) error {
+		if m.Back {
+			for _, doc := range docs {
+				if err := m.aside(doc, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 		docs = slices.DeleteFunc(docs, func(doc bson.Raw) bool {
 			stays := m.Keeps != nil && m.Keeps(doc)
 			if stays {
@@ -238,7 +320,7 @@ func (m *Mirror) extras(ctx context.Context, docs []bson.Raw, r *Result) error {
 			}
 			return stays
 		})
-		return m.delete(ctx, docs, r)
+		return m.delete(ctx, m.New, docs, r)
 	})
 }
 

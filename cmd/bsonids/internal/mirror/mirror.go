@@ -1,6 +1,5 @@
-// Package mirror makes a collection equal to the converted documents of another one. It compares and
-// repairs all documents or some, and follows what a change stream tells. Copies, their verification,
-// cutovers and the undo of a cutover are made with it.
+// Package mirror makes a collection equal to the converted documents of another one: it compares and
+// repairs all documents or some. Copies, their verification, cutovers and the way back of a cutover are made with it.
 package mirror
 
 import (
@@ -14,19 +13,23 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
-// Mirror is a collection and its converted copy. One of them leads: the other one is changed until the
-// two agree. Only Insert is safe for concurrent use.
+// Mirror is a collection and its converted copy, which is changed until the two agree. Only Insert is safe for concurrent
+// use.
 type Mirror struct {
 	Conversion rule.Conversion
 	Old, New   *mongo.Collection
-	Back       bool // the new collection leads
-	Write      bool // if false, differences are only found
-	Batch      int  // documents that are read and written at a time
+	// Index has the converted _ids of the old collection. It may be used again for the same collection.
+	Index *Index
+	// Back is set if the new collection was in use: what is not there any more is deleted from the old one, and nothing
+	// else is changed. Aside, which may be nil, is called for each document of the new one that the conversion would not make.
+	Back  bool
+	Aside func(doc bson.Raw) error
+	Write bool // if false, differences are only found
+	Batch int  // documents that are read and written at a time
 	// Busy is set if other programs write to the collections. The documents of both are read then: that
 	// the other one has as many proves nothing.
 	Busy bool
@@ -52,10 +55,6 @@ type Mirror struct {
 
 	Progress func(documents int)
 	Patience *patience.Patience // for each page that All reads
-
-	// ids has the _ids of the counterparts of what All has read. It is nil if the _id of a document can
-	// be derived from that of its counterpart, unlike the spelling of text.
-	ids *hashset.Set
 }
 
 // Left has the values of a document that the conversion leaves unchanged.
@@ -67,7 +66,7 @@ type Left struct {
 // Finding is about a document that does not agree with its counterpart.
 type Finding struct {
 	ID     bson.RawValue // in one of the collections
-	From   bson.RawValue // of the document of the leading collection, if it is known
+	From   bson.RawValue // of the document of the old collection, if it is known
 	Reason string
 
 	// Awaits is set if another document has its unique value, or it has changed meanwhile, so that it may
@@ -80,12 +79,14 @@ const most = 10_000
 
 // Result is what a comparison has found and changed.
 type Result struct {
-	Documents int64 // of the leading collection
+	Documents int64 // of the old collection
 	Equal     int64 // of these, the ones whose counterparts are as they should be
-	// Inserted, Replaced and Deleted count the documents of the other collection that were missing, that
-	// differed, and that had no counterpart. Without Mirror.Write, Found has the first of them.
+	// Inserted, Replaced and Deleted count the documents of the new collection that were missing, that
+	// differed, and that had no counterpart. Without Mirror.Write, Found has the first of them. On the way back, Deleted
+	// counts those of the old collection.
 	Inserted, Replaced, Deleted int64
-	// Stuck are the first documents that cannot be brought to agree, and Stays has the number of all.
+	// Stuck are the first documents that cannot be brought to agree, and Stays has the number of all. On the way back, these
+	// are the ones of the new collection that the conversion would not make.
 	Stuck []Finding
 	Stays int64
 	// Extra counts the documents that have no counterpart, and stay. Found has the first of them.
@@ -157,6 +158,7 @@ const (
 	emptyTimestamp = "the document has an empty timestamp at its top level, which the server sets when a document is inserted"
 	differs        = "the copy differs from the converted source"
 	changedSince   = "another program has changed the document meanwhile"
+	writtenThere   = "it was inserted or changed in the new collection"
 	// Missing is the reason of a document that has no copy.
 	Missing = "missing in the copy"
 	// NoSource is the reason of a document of the copy that has no counterpart.
@@ -167,22 +169,17 @@ const (
 // comparing.
 func (m *Mirror) All(ctx context.Context) (Result, error) {
 	var r Result
-	if m.ids = nil; m.Conversion.MergesIDs() {
-		m.ids = hashset.New()
+	if err := m.Index.forget(); err != nil {
+		return r, err
 	}
-	leading, other := m.roles()
-	pages := &documents.Pages{Collection: leading, Size: int64(m.Batch)}
+	pages := &documents.Pages{Collection: m.Old, Size: int64(m.Batch)}
 	err := pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
-		var want []wanted
-		err := m.again(ctx, &r, func(page *Result) (err error) {
-			page.Documents = int64(len(docs))
-			want, err = m.wanted(ctx, docs, page)
-			return err
-		})
+		want, err := m.wanted(docs)
 		if err == nil {
-			want, err = m.unmerged(want, &r)
+			want, err = m.single(want, &r)
 		}
 		if err == nil {
+			r.Documents += int64(len(docs))
 			err = m.again(ctx, &r, func(page *Result) error { return m.compare(ctx, want, page) })
 		}
 		if err == nil {
@@ -193,19 +190,23 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	// The other collection has each of these documents, or lacks those that were only counted. If it has
-	// as many, it has no others.
+	m.Index.whole = true
+	// The new collection has each of these documents, or lacks those that were only counted, or that are deleted from the old
+	// one. If it has as many, it has no others.
 	has := r.Documents
-	if !m.Write {
+	switch {
+	case m.Back:
+		has -= r.Deleted
+	case !m.Write:
 		has -= r.Inserted
 	}
 	if !m.Busy && r.Stays == 0 {
-		n, err := patience.Ask(ctx, m.Patience, func() (int64, error) { return other.CountDocuments(ctx, bson.D{}) })
+		n, err := patience.Ask(ctx, m.Patience, func() (int64, error) { return m.New.CountDocuments(ctx, bson.D{}) })
 		if err != nil || n == has {
 			return r, err
 		}
 	}
-	pages = &documents.Pages{Collection: other, Size: int64(m.Batch), Projection: onlyID}
+	pages = &documents.Pages{Collection: m.New, Size: int64(m.Batch), Projection: onlyID}
 	err = pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
 		err := m.again(ctx, &r, func(page *Result) error { return m.extras(ctx, docs, page) })
 		if err == nil && m.Busy {
@@ -226,32 +227,14 @@ func (m *Mirror) again(ctx context.Context, r *Result, f func(page *Result) erro
 	})
 }
 
-// unmerged adds the _ids of wanted documents to m.ids, unless it is nil, and leaves out the documents
-// whose _id is there already.
-func (m *Mirror) unmerged(want []wanted, r *Result) ([]wanted, error) {
-	if m.ids == nil {
-		return want, nil
-	}
-	var err error
-	return slices.DeleteFunc(want, func(w wanted) bool {
-		id := w.doc.Lookup("_id")
-		if m.ids.Add([]byte(documents.Key(id))) {
-			return false
-		}
-		if m.ids.Full() {
-			err = fmt.Errorf("the collection has more than %d documents, whose converted _ids cannot be compared", hashset.Most)
-		}
-		r.stuck(Finding{ID: id, From: w.from, Reason: sameID})
-		return true
-	}), err
-}
-
-// Some compares the documents of the leading collection with the ids, those of the other collection
+// Some compares the documents of the old collection with the ids, those of the new collection
 // with the ids others, and the counterparts of both. Documents may be in the way of each other if an
 // index is unique: these are compared again as long as that helps.
 func (m *Mirror) Some(ctx context.Context, ids, others []bson.RawValue) (Result, error) {
 	var all Result
-	m.ids = nil
+	if err := m.fill(ctx); err != nil {
+		return all, err
+	}
 	for before := -1; ; {
 		var r Result
 		err := m.some(ctx, ids, others, &r)
@@ -281,41 +264,44 @@ func (m *Mirror) Some(ctx context.Context, ids, others []bson.RawValue) (Result,
 }
 
 func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Result) error {
-	leading, other := m.roles()
 	for len(ids)+len(others) > 0 {
 		some, of := slices.Clone(ids[:min(len(ids), m.Batch)]), slices.Clone(others[:min(len(others), m.Batch)])
 		ids, others = ids[len(some):], others[len(of):]
 		r.Documents += int64(len(some) + len(of))
-		more, err := m.counterparts(some, m.Back)
+		fresh, err := m.index(some)
 		if err != nil {
 			return err
 		}
-		of = append(of, slices.Concat(more...)...)
-		// Another document of the leading collection may have the same counterpart.
-		if more, err = m.counterparts(of, !m.Back); err != nil {
+		of = append(of, fresh...)
+		sources, err := m.sourcesOf(of) // another document may have the same counterpart
+		if err != nil {
 			return err
 		}
-		lead := append(some, slices.Concat(more...)...)
-		held, err := documents.ByID(ctx, leading, lead, nil, onlyID)
+		lead := append(some, slices.Concat(sources...)...)
+		held, err := documents.ByID(ctx, m.Old, lead, nil, onlyID)
 		if err != nil {
 			return err
 		}
 		// Deletions come first: an inserted document may have the unique value of a deleted one.
-		found, err := documents.ByID(ctx, other, of, nil, onlyID)
+		found, err := documents.ByID(ctx, m.New, of, nil, onlyID)
 		if err != nil {
 			return err
 		}
-		if more, err = m.counterparts(documents.IDs(slices.Collect(maps.Values(held)), documents.ID), m.Back); err != nil {
-			return err
-		}
-		for _, id := range slices.Concat(more...) {
+		for _, doc := range held {
+			id, err := m.fresh(documents.ID(doc))
+			if err != nil {
+				return err
+			}
 			delete(found, documents.Key(id))
 		}
 		if err := m.extras(ctx, slices.Collect(maps.Values(found)), r); err != nil {
 			return err
 		}
-		err = documents.EachByID(ctx, leading, lead, nil, nil, func(docs []bson.Raw) error {
-			want, err := m.wanted(ctx, docs, r)
+		err = documents.EachByID(ctx, m.Old, lead, nil, nil, func(docs []bson.Raw) error {
+			want, err := m.wanted(docs)
+			if err == nil {
+				want, err = m.distinct(ctx, want, r)
+			}
 			if err == nil {
 				err = m.compare(ctx, want, r)
 			}
@@ -328,16 +314,15 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 	return nil
 }
 
-// Merge inserts the documents of the collection from, converted unless the mirror goes back, into the
-// collection to. It leaves what is there as it is, and returns the documents that could not be inserted
+// Merge inserts the documents of the collection from into the collection to, converted if convert is set. It leaves what is there as it is, and returns the documents that could not be inserted
 // because another one has the same _id or unique value.
-func (m *Mirror) Merge(ctx context.Context, from, to *mongo.Collection) (read int64, conflicts []Finding, err error) {
+func (m *Mirror) Merge(ctx context.Context, from, to *mongo.Collection, convert bool) (read int64, conflicts []Finding, err error) {
 	into := *m
-	into.Old, into.New = to, to
+	into.New = to
 	pages := &documents.Pages{Collection: from, Size: int64(m.Batch)}
 	err = pages.Each(ctx, nil, func(docs []bson.Raw) (err error) {
 		read += int64(len(docs))
-		if !m.Back {
+		if convert {
 			for i, doc := range docs {
 				if docs[i], _, _, err = m.Conversion.Rewrite(doc); err != nil {
 					return &documents.Error{ID: doc.Lookup("_id"), Reason: err.Error()}

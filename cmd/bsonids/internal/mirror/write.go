@@ -13,7 +13,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 )
 
-// repair writes the documents that the other collection lacks, and those that differ there. Documents may
+// repair writes the documents that the new collection lacks, and those that differ there. Documents may
 // have exchanged a unique value. Nobody uses a copy that is not in place: both are deleted, and then
 // inserted.
 func (m *Mirror) repair(ctx context.Context, lacks, differ []wanted, r *Result) error {
@@ -23,7 +23,7 @@ func (m *Mirror) repair(ctx context.Context, lacks, differ []wanted, r *Result) 
 	var left []Left
 	for _, w := range slices.Concat(lacks, differ) {
 		if len(w.left) > 0 {
-			left = append(left, Left{w.from, w.left})
+			left = append(left, Left{w.from(), w.left})
 		}
 	}
 	if m.Leaves != nil && len(left) > 0 {
@@ -35,14 +35,14 @@ func (m *Mirror) repair(ctx context.Context, lacks, differ []wanted, r *Result) 
 		return err
 	}
 	blocked, err := m.replace(ctx, differ, r)
-	if err == nil && len(blocked) > 0 && !m.Back {
+	if err == nil && len(blocked) > 0 {
 		var held []bson.Raw
 		for i := range blocked {
 			held, blocked[i].got = append(held, blocked[i].got), nil
 		}
 		// These are no documents without a counterpart: they are inserted again, or stuck.
 		deleted := Result{}
-		err = m.delete(ctx, held, &deleted)
+		err = m.delete(ctx, m.New, held, &deleted)
 	}
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func send[T any](ctx context.Context, m *Mirror, all []T, id func(T) bson.RawVal
 	})
 }
 
-// Insert inserts documents into the collection that does not lead. It leaves documents that are already
+// Insert inserts documents into the new collection. It leaves documents that are already
 // there unchanged, and returns those that could not be inserted although nothing equal is there.
 func (m *Mirror) Insert(ctx context.Context, docs []bson.Raw) (stuck []Finding, err error) {
 	all := make([]wanted, len(docs))
@@ -125,12 +125,11 @@ func (m *Mirror) replace(ctx context.Context, differ []wanted, r *Result) (block
 // store inserts documents, or replaces those that are there. It returns those that may not be there as they
 // should be, and which of these the server refused.
 func (m *Mirror) store(ctx context.Context, all []wanted) (doubt []wanted, refused map[string]bulk.Refusal, err error) {
-	_, other := m.roles()
 	refused = make(map[string]bulk.Refusal)
 	err = send(ctx, m, all, wanted.id, func(ctx context.Context, all []wanted) error {
 		plain, exact := apart(all)
 		for i, some := range [][]wanted{plain, exact} {
-			matched, no, err := write(ctx, other, some, i == 1, m.Bypass)
+			matched, no, err := write(ctx, m.New, some, i == 1, m.Bypass)
 			if err != nil {
 				return err
 			}
@@ -174,15 +173,14 @@ func write(ctx context.Context, coll *mongo.Collection, all []wanted, exact, byp
 	return int64(len(docs) - len(refused)), refused, err
 }
 
-// doubted returns the documents that are not in the other collection as they should be, after they were
+// doubted returns the documents that are not in the new collection as they should be, after they were
 // written or refused.
 func (m *Mirror) doubted(ctx context.Context, all []wanted, refused map[string]bulk.Refusal) (stuck []Finding, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	_, other := m.roles()
 	ids := documents.IDs(all, wanted.id)
-	held, err := documents.ByID(ctx, other, ids, nil, nil)
+	held, err := documents.ByID(ctx, m.New, ids, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -193,38 +191,37 @@ func (m *Mirror) doubted(ctx context.Context, all []wanted, refused map[string]b
 		switch got := held[key]; {
 		case seen[key] || bytes.Equal(got, w.doc):
 		case got != nil && bytes.Equal(got, filledIn(w.doc, got)):
-			stuck = append(stuck, Finding{ID: ids[i], From: w.from, Reason: emptyTimestamp})
+			stuck = append(stuck, Finding{ID: ids[i], From: w.from(), Reason: emptyTimestamp})
 		case no:
-			stuck = append(stuck, Finding{ID: ids[i], From: w.from, Reason: f.Reason, Awaits: f.Duplicate, Refused: !f.Duplicate})
+			stuck = append(stuck, Finding{ID: ids[i], From: w.from(), Reason: f.Reason, Awaits: f.Duplicate, Refused: !f.Duplicate})
 		default:
-			stuck = append(stuck, Finding{ID: ids[i], From: w.from, Reason: changedSince, Awaits: true})
+			stuck = append(stuck, Finding{ID: ids[i], From: w.from(), Reason: changedSince, Awaits: true})
 		}
 		seen[key] = true
 	}
 	return stuck, nil
 }
 
-// delete deletes documents, unless they have changed meanwhile. It keeps them all if that is not allowed
+// delete deletes documents of a collection, unless they have changed meanwhile. It keeps them all if that is not allowed
 // and others of the kind may stay.
-func (m *Mirror) delete(ctx context.Context, docs []bson.Raw, r *Result) error {
+func (m *Mirror) delete(ctx context.Context, coll *mongo.Collection, docs []bson.Raw, r *Result) error {
 	if len(docs) == 0 {
 		return nil
 	}
 	if err := m.still(ctx); err != nil {
 		return err
 	}
-	_, other := m.roles()
 	err := send(ctx, m, docs, documents.ID, func(ctx context.Context, docs []bson.Raw) error {
 		models := make([]mongo.WriteModel, len(docs))
 		for i, doc := range docs {
 			models[i] = mongo.NewDeleteOneModel().SetFilter(replaced(doc, bulk.MaxUpdate))
 		}
-		n, err := bulk.Delete(ctx, other, models)
+		n, err := bulk.Delete(ctx, coll, models)
 		if err != nil {
 			return err
 		}
 		r.Deleted += int64(len(docs))
-		if int(n) != len(docs) {
+		if int(n) != len(docs) && !m.Back { // on the way back, there is another comparison
 			for _, doc := range docs {
 				r.stuck(Finding{ID: documents.ID(doc), Reason: changedSince, Awaits: true})
 			}

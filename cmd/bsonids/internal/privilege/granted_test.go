@@ -100,13 +100,13 @@ func TestLacks(t *testing.T) {
 		{"both roles of all databases", []bson.D{grant(on("", ""), readWrite...), grant(on("", ""), dbAdmin...)}, nil},
 		{"root", []bson.D{grant(bson.D{{Key: "anyResource", Value: true}}, "listCollections", "validate"), grant(on("", ""), slices.Concat(readWrite, dbAdmin)...)}, nil},
 		{"readWrite", []bson.D{grant(on("shop", ""), readWrite...)}, map[Verb]string{
-			Cutover: "collMod and bypassDocumentValidation on shop.orders and shop.orders_standard; collMod on shop.orders_before_cutover",
-			PutBack: "collMod and bypassDocumentValidation on shop.orders and shop.orders_before_cutover; collMod on shop.orders_standard",
+			Cutover: "collMod and bypassDocumentValidation on shop.orders, shop.orders_standard and shop.orders_before_cutover",
+			PutBack: "collMod and bypassDocumentValidation on shop.orders; collMod on shop.orders_standard and shop.orders_before_cutover",
 			Release: "collMod on shop.orders"}},
 		{"read", []bson.D{grant(on("shop", ""), readOnly...)}, map[Verb]string{
 			Apply: "update on shop.items; insert, update, remove and createIndex on shop.orders_standard; insert and update on shop.bsonids.migrations",
 			Cutover: "renameCollectionSameDB on the database shop; collMod, insert, update and bypassDocumentValidation on shop.orders; " +
-				"collMod, insert, update, remove and bypassDocumentValidation on shop.orders_standard; collMod on shop.orders_before_cutover; " +
+				"collMod, insert, update, remove and bypassDocumentValidation on shop.orders_standard; collMod, insert, remove and bypassDocumentValidation on shop.orders_before_cutover; " +
 				"createCollection or insert and dropCollection on shop.bsonids.probe.* (on the database); insert and update on shop.bsonids.migrations",
 			PutBack: "", Release: "", Undo: "update on shop.items; insert and update on shop.bsonids.migrations"}},
 		{"other database", []bson.D{grant(on("other", ""), readWrite...)}, map[Verb]string{Apply: "listCollections on the database shop; find and update on shop.items; find and listIndexes on shop.orders; " +

@@ -79,9 +79,9 @@ var table = slices.Concat([]row{
 	{Undo, database, []string{"listCollections"}, nil},
 	{Undo, inPlace, []string{"find", "update"}, nil},
 	{Undo, records, []string{"find", "insert", "update"}, nil},
-}, exchange(Cutover, []string{"insert", "update", "listIndexes", "bypassDocumentValidation"}, []string{"insert", "update", "remove", "listIndexes", "bypassDocumentValidation"}, nil),
-	// The new collection is in place, and the documents of the old one are changed.
-	exchange(PutBack, []string{"insert", "bypassDocumentValidation"}, nil, []string{"insert", "update", "remove", "bypassDocumentValidation"}), []row{
+}, exchange(Cutover, []string{"insert", "update", "listIndexes", "bypassDocumentValidation"}, []string{"insert", "update", "remove", "listIndexes", "bypassDocumentValidation"}, []string{"insert", "remove", "bypassDocumentValidation"}),
+	// The new collection is in place, and documents of the old one are deleted.
+	exchange(PutBack, []string{"insert", "bypassDocumentValidation"}, nil, []string{"remove"}), []row{
 		{Release, database, []string{"listCollections"}, nil},
 		{Release, old, []string{"find", "collMod"}, nil},
 		{Release, records, []string{"find", "insert", "update"}, nil},

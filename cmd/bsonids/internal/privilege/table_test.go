@@ -53,7 +53,7 @@ func TestNeeds(t *testing.T) {
 		Apply: "listCollections on the database; find and update on a collection that is converted in place; find and listIndexes on a collection that is copied; " +
 			"find, insert, update, remove and createIndex on its copy; find, insert and update on bsonids.migrations",
 		Cutover: "listCollections, changeStream, find and renameCollectionSameDB on the database; find, collMod, insert, update, listIndexes and bypassDocumentValidation on " +
-			"a collection that is copied; find, collMod, insert, update, remove, listIndexes and bypassDocumentValidation on its copy; find and collMod on the name under which it is kept; createCollection or insert and dropCollection on bsonids.probe.*; find, insert and update on bsonids.migrations",
+			"a collection that is copied; find, collMod, insert, update, remove, listIndexes and bypassDocumentValidation on its copy; find, collMod, insert, remove and bypassDocumentValidation on the name under which it is kept; createCollection or insert and dropCollection on bsonids.probe.*; find, insert and update on bsonids.migrations",
 	} {
 		if got := Needs(v); got != want {
 			t.Errorf("%s: got %q, want %q", v, got, want)

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -16,6 +17,9 @@ import (
 // own, of the kinds [Switch] and [SwitchBack].
 const kindCutover = "cutover"
 
+// cutoverEnd is the end of the _id of a cutover, behind its name.
+const cutoverEnd = "/cutover"
+
 // The states of a cutover.
 const (
 	Comparing   = "comparing"    // the collections are compared while services write; nothing is fenced
@@ -24,7 +28,6 @@ const (
 	Switched    = "switched"     // every new collection is in place, and the fence waits for its release
 	RollingBack = "rolling back" // the old collections are put back
 	Releasing   = "releasing"    // the settings of the new collections are restored
-	Undoing     = "undoing"      // what was changed since the release is brought to the old collections, and then the new ones are fenced again
 	RolledBack  = "rolled back"  // the end: nothing is fenced, and every old collection is in place
 	Released    = "released"     // the end: nothing is fenced, and every new collection is in place
 )
@@ -132,8 +135,20 @@ type Compared struct {
 	// Late counts the documents that were compared again because they may have changed after the
 	// last complete comparison.
 	Late int64 `bson:"late" json:"documentsComparedBetween"`
-	// Stuck counts the documents of the new collection that a roll-back could not put into the old one.
-	Stuck int64 `bson:"stuck" json:"documentsNotBroughtBack"`
+	// Written counts the documents that were inserted or changed in the new collection in spite of the fence.
+	Written int64 `bson:"written" json:"documentsWrittenInSpite"`
+}
+
+// Conflicts returns the number of documents that were written to new collections in spite of the fence, or that are in none of
+// the collections in place.
+func (c *Cutover) Conflicts() (n int64) {
+	for _, x := range c.Collections {
+		n += x.Compared.Written
+		for _, b := range x.Between {
+			n += b.Conflicts
+		}
+	}
+	return n
 }
 
 // Untouched reports whether no fence was set: the collections have their names and settings.
@@ -164,11 +179,11 @@ func (c *Cutover) Refused(now time.Time) (untilInPlace, total time.Duration) {
 }
 
 // Conversion returns the name of the cutover, which its runs have.
-func (c *Cutover) Conversion() string { return c.ID[:len(c.ID)-len("/cutover")] }
+func (c *Cutover) Conversion() string { return strings.TrimSuffix(c.ID, cutoverEnd) }
 
 // NewCutover returns a cutover of the collections in the state [Comparing].
 func NewCutover(collections []Exchange, version string) *Cutover {
-	return &Cutover{Saved: Saved{ID: ledger.NewID() + "/cutover", Kind: kindCutover, State: Comparing, By: whoAmI(version)}, Collections: collections}
+	return &Cutover{Saved: Saved{ID: ledger.NewID() + cutoverEnd, Kind: kindCutover, State: Comparing, By: whoAmI(version)}, Collections: collections}
 }
 
 // Cutovers returns the cutovers in the record, sorted by when they began. If open is set, it returns
@@ -179,6 +194,15 @@ func Cutovers(ctx context.Context, db *mongo.Database, open bool) ([]*Cutover, e
 		filter = append(filter, bson.E{Key: "state", Value: bson.D{{Key: "$nin", Value: bson.A{Released, RolledBack}}}})
 	}
 	return find[*Cutover](ctx, collection(db), filter, "begun")
+}
+
+// CutoverByID returns the cutover of the name that its runs have, or nil if there is none.
+func CutoverByID(ctx context.Context, db *mongo.Database, id string) (*Cutover, error) {
+	all, err := find[*Cutover](ctx, collection(db), bson.D{{Key: "kind", Value: kindCutover}, {Key: "_id", Value: id + cutoverEnd}}, "begun")
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return all[0], nil
 }
 
 // CutoverOf returns the cutover that has not ended and that uses a collection with one of the names,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -19,21 +20,11 @@ type Cutover struct {
 	Database    string
 	Conversions map[string]rule.Conversion // by the name of the collection
 	Written     bool
-	RollBack    bool     // what would be done is a roll-back
-	Undo        bool     // it is undone after its release
+	RollBack    bool     // the old collections are put back, or would be
+	Files       []string // with the documents that were inserted or changed in new collections in spite of the fence
+	Again       bool     // it was released before
 	Release     string   // the command that releases the fence
 	Left        []string // collections whose validator is not restored, because another program changed it
-}
-
-// Conflicts returns the number of documents that are in none of the collections in place.
-func (c Cutover) Conflicts() (n int64) {
-	for _, x := range c.Collections {
-		n += x.Compared.Stuck
-		for _, b := range x.Between {
-			n += b.Conflicts
-		}
-	}
-	return n
 }
 
 // planned is the state of a cutover that has not begun.
@@ -85,8 +76,9 @@ func (c Cutover) document() any {
 		Release     string            `json:"release,omitempty"`
 		Refused     int64             `json:"refusedMilliseconds"`
 		Untracked   string            `json:"comparedAllBehindFence,omitempty"`
+		Files       []string          `json:"files,omitempty"`
 		Collections []cutoverExchange `json:"collections"`
-	}{c.Database, c.Written, c.state(), c.Reason, release, c.refused().Milliseconds(), c.Untracked, exchanges}
+	}{c.Database, c.Written, c.state(), c.Reason, release, c.refused().Milliseconds(), c.Untracked, c.Files, exchanges}
 }
 
 // Text writes what a cutover did, or would do.
@@ -99,8 +91,8 @@ func (c Cutover) Text(w io.Writer) {
 		}
 		return []any{terminal.Cell(x.Name), terminal.Cell(x.New), terminal.Cell(x.Kept), n.Documents, n.Inserted, n.Replaced, n.Deleted, gap}
 	}, "collection", "new", "kept as", "documents", "inserted", "replaced", "deleted", "gap")
-	if c.Undo {
-		fmt.Fprintln(w, "\nInserted, replaced and deleted are documents of the old collections, because the new ones were changed since the cutover.")
+	if c.RollBack {
+		fmt.Fprintln(w, "\nDeleted are documents of the old collections that were deleted from new ones in place.")
 	} else {
 		fmt.Fprintln(w, "\nInserted, replaced and deleted are documents of the new collections that did not agree with the old ones.")
 	}
@@ -111,8 +103,12 @@ func (c Cutover) Text(w io.Writer) {
 		if x.Unfenced > 0 {
 			fmt.Fprintf(w, "%s: the server dropped the fence at the rename; the new collection had none for %d ms.\n", x.Name, x.Unfenced)
 		}
-		if x.Compared.Stuck > 0 && c.Written {
-			fmt.Fprintf(w, "%s: %d documents that were changed in the new collection are only in %s.\n", x.Name, x.Compared.Stuck, x.New)
+		switch n := x.Compared.Written; {
+		case n == 0:
+		case c.state() == record.RolledBack:
+			fmt.Fprintf(w, "%s: %d documents that were inserted or changed in the new collection in spite of the fence are as they were there only in %s.\n", x.Name, n, x.New)
+		default:
+			fmt.Fprintf(w, "%s: %d documents were inserted or changed in the new collection in spite of the fence.\n", x.Name, n)
 		}
 		for _, b := range x.Between {
 			if b.Merged {
@@ -120,6 +116,9 @@ func (c Cutover) Text(w io.Writer) {
 					x.Name, b.Name, b.Documents, b.Conflicts)
 			}
 		}
+	}
+	for _, path := range c.Files {
+		fmt.Fprintf(w, "Documents that the old collection lacks are in %s.\n", path)
 	}
 	if c.FencedAt != nil && c.Written {
 		behind := int64(0)
@@ -137,16 +136,13 @@ func (c Cutover) Text(w io.Writer) {
 	switch state := c.state(); {
 	case state == planned:
 		fmt.Fprintln(w, "Add --write to fence, compare and exchange the collections.")
-	case c.Undo && state == record.RolledBack:
-		fmt.Fprintln(w, "The cutover was undone: the old collections are in place, with their validators. The new ones are kept under the names that they had.")
-	case c.Undo && !c.Written:
-		fmt.Fprintln(w, "Add --write to fence the collections, to bring these documents to the old ones, and to put the old ones back.")
-	case c.RollBack:
+	case c.RollBack && !c.Written:
 		fmt.Fprintf(w, "The cutover is in the state %q. Add --write to roll it back.\n", state)
 	case state == record.Switched:
 		fmt.Fprintf(w, "The new collections are in place, and the server refuses writes to them. Switch the services, and then run:\n%s\n", c.Release)
+		fmt.Fprintln(w, "The release is the point of no return: until then, bsonids cutover --roll-back and bsonids undo put the old collections back.")
 	case state == record.RolledBack:
-		fmt.Fprintln(w, "The cutover was rolled back: the old collections are in place, with their validators.")
+		fmt.Fprintln(w, "The cutover was rolled back: the old collections are in place, with their validators. The new ones are kept under the names that they had.")
 	case !c.Written:
 		fmt.Fprintf(w, "The cutover is in the state %q. Add --write to continue it.\n", state)
 	default:
@@ -176,32 +172,37 @@ type Released struct{ Cutover }
 func (c Released) document() any {
 	out := []releasedCollection{}
 	for _, x := range c.Collections {
-		out = append(out, releasedCollection{x.Name, c.Written && !slices.Contains(c.Left, x.Name), x.Kept, c.drop(x.Kept)})
+		out = append(out, releasedCollection{x.Name, (c.Written || c.Again) && !slices.Contains(c.Left, x.Name), x.Kept, c.drop(x.Kept)})
 	}
 	_, total := c.Refused(c.Updated)
 	return struct {
 		Database    string               `json:"database"`
 		Written     bool                 `json:"written"`
 		State       string               `json:"state"`
+		ReleasedAt  *time.Time           `json:"releasedAt,omitempty"`
 		Refused     int64                `json:"refusedMilliseconds"`
 		Collections []releasedCollection `json:"collections"`
-	}{c.Database, c.Written, c.State, total.Milliseconds(), out}
+	}{c.Database, c.Written, c.State, c.FreedAt, total.Milliseconds(), out}
 }
 
 // Text writes what a command did to release the fence.
 func (c Released) Text(w io.Writer) {
-	if c.Written {
+	switch {
+	case c.Again:
+		fmt.Fprintf(w, "%s: %s was released at %s.\n", c.Database, strings.Join(c.Names(), ", "), c.FreedAt.UTC().Format("2006-01-02 15:04:05 MST"))
+	case c.Written:
 		fmt.Fprintf(w, "%s: the new collections have the validators that they had before the cutover.\n", c.Database)
 		if _, total := c.Refused(c.Updated); total > 0 {
 			fmt.Fprintf(w, "Writes were refused for %s.\n", total.Round(time.Millisecond))
 		}
-	} else {
-		fmt.Fprintf(w, "%s: dry run, nothing was changed. Add --write to restore the validators of the new collections.\n", c.Database)
+	default:
+		fmt.Fprintf(w, "%s: dry run, nothing was changed. Add --write to restore the validators of the new collections.\n"+
+			"That is the point of no return: until then, bsonids cutover --roll-back puts the old collections back.\n", c.Database)
 	}
 	for _, name := range c.Left {
 		fmt.Fprintf(w, "%s: another program has changed the validator, and it was left as it is.\n", name)
 	}
-	fmt.Fprintln(w, "\nThe old collections are kept. When nobody needs them any more, drop them in mongosh:")
+	fmt.Fprintln(w, "\nThe old collections are kept as they were. When nobody needs them any more, drop them in mongosh:")
 	for _, x := range c.Collections {
 		fmt.Fprintln(w, c.drop(x.Kept))
 		for _, b := range x.Between {

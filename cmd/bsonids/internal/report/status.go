@@ -55,6 +55,8 @@ type MigrationStatus struct {
 
 // CutoverStatus is how far a cutover has come that has not ended.
 type CutoverStatus struct {
+	ID          string    `json:"id"` // names it with --db, if the directory of its migration is lost
+	Maker       string    `json:"-"`  // the conversion that made one of its copies
 	Collections []string  `json:"collections"`
 	State       string    `json:"state"`
 	Waits       bool      `json:"waitsForRelease"` // the new collections are in place and fenced
@@ -72,7 +74,7 @@ func (s Status) Text(w io.Writer) {
 		if c.Waits {
 			what = "the new collections are in place, and the server refuses writes until the release"
 		}
-		fmt.Fprintf(w, "\nCutover of %s: %s (%s, begun %s)\nGo on with: %s\n", terminal.Cell(strings.Join(c.Collections, ", ")), what, c.State, c.Begun.UTC().Format(time.DateTime), c.Next)
+		fmt.Fprintf(w, "\nCutover %s of %s: %s (%s, begun %s)\nGo on with: %s\n", c.ID, terminal.Cell(strings.Join(c.Collections, ", ")), what, c.State, c.Begun.UTC().Format(time.DateTime), c.Next)
 	}
 	if s.Unfit != "" {
 		fmt.Fprintf(w, "\n%s\n", terminal.Cell(s.Unfit))

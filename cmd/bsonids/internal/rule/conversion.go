@@ -116,12 +116,10 @@ func (c Conversion) structs(path *walk.Path) bool {
 	return slices.ContainsFunc(c, func(p Pair) bool { return p.From.Form == kinds.Struct && p.selects(path) })
 }
 
-// MergesIDs reports whether the conversion may turn different _ids into the same one, so that an old
-// _id cannot be derived from a new one.
-func (c Conversion) MergesIDs() bool {
-	top := func(f walk.Pattern) bool { return f.Top() == "_id" || f.Top() == "*" }
+// ReachesID reports whether the conversion may change an _id.
+func (c Conversion) ReachesID() bool {
 	return slices.ContainsFunc(c, func(p Pair) bool {
-		return !p.From.IsBinary() && (len(p.Fields) == 0 || slices.ContainsFunc(p.Fields, top))
+		return len(p.Fields) == 0 || slices.ContainsFunc(p.Fields, func(f walk.Pattern) bool { return f.Top() == "_id" || f.Top() == "*" })
 	})
 }
 

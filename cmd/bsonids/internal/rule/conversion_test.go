@@ -23,18 +23,18 @@ func TestNewConversion(t *testing.T) {
 	}
 }
 
-// Different spellings of one UUID in _id become one _id. Binary values have one spelling.
-func TestMergesIDs(t *testing.T) {
+// A conversion reaches the _id by its name, by a name for any, and if it has all fields.
+func TestReachesID(t *testing.T) {
 	for _, tt := range []struct {
 		from   string
 		fields []string
 		want   bool
 	}{
-		{"text", nil, true}, {"goStruct", nil, true}, {"javaLegacy", nil, false}, {"javaLegacy", []string{"_id"}, false},
+		{"text", nil, true}, {"javaLegacy", nil, true}, {"javaLegacy", []string{"_id"}, true}, {"javaLegacy", []string{"id"}, false},
 		{"text", []string{"a"}, false}, {"text", []string{"a", "_id"}, true}, {"text", []string{"_id.a"}, true}, {"text", []string{"*"}, true}, {"text", []string{"a.*"}, false},
 	} {
-		if got := conversion(t, tt.from, tt.fields...); got.MergesIDs() != tt.want {
-			t.Errorf("from %s, %q: %v", tt.from, tt.fields, got.MergesIDs())
+		if got := conversion(t, tt.from, tt.fields...); got.ReachesID() != tt.want {
+			t.Errorf("from %s, %q: %v", tt.from, tt.fields, got.ReachesID())
 		}
 	}
 }

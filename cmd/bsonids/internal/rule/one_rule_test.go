@@ -51,7 +51,7 @@ func TestOneRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files < 100 || found < 10 {
+	if files < 100 || found < 8 {
 		t.Errorf("%d files, with %d uses", files, found)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -124,34 +123,6 @@ func TestModelOfNull(t *testing.T) {
 	}
 }
 
-// An _id may have values of both kinds. Each _id of the copy has the sources that are converted to
-// it.
-func TestSources(t *testing.T) {
-	old, fresh := kindstest.Value("javaLegacy"), kindstest.Value("standard")
-	id := func(vs ...any) bson.RawValue {
-		var d bson.D
-		for i, v := range vs {
-			d = append(d, bson.E{Key: string(rune('a' + i)), Value: v})
-		}
-		return marshal(t, bson.D{{Key: "_id", Value: d}}).Lookup("_id")
-	}
-	for _, tt := range []struct {
-		of   bson.RawValue
-		want []bson.RawValue
-	}{
-		{id(1, "x"), []bson.RawValue{id(1, "x")}},
-		{id(fresh, 1), []bson.RawValue{id(fresh, 1), id(old, 1)}},
-		{id(fresh, fresh), []bson.RawValue{id(fresh, fresh), id(old, fresh), id(fresh, old), id(old, old)}},
-		{id(fresh, 1, 2, 3, 4, 5, 6), []bson.RawValue{id(fresh, 1, 2, 3, 4, 5, 6), id(old, 1, 2, 3, 4, 5, 6)}},
-		{id(old), nil}, // no document of the copy has this _id
-	} {
-		got, err := conversion(t, "javaLegacy").Sources(tt.of)
-		if err != nil || !slices.EqualFunc(got, tt.want, bson.RawValue.Equal) {
-			t.Errorf("%v: %v, want %v, %v", tt.of, got, tt.want, err)
-		}
-	}
-}
-
 // A document without an _id cannot be updated, which is said if there is something to update.
 func TestPlanWithoutID(t *testing.T) {
 	c := conversion(t, "javaLegacy")
@@ -172,36 +143,10 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// Every combination of the kinds that the values of an _id may have had is tried, and too many are an error: the one that was may be
-// among those that are left out. What is not BSON is an error.
-func TestSourcesBounds(t *testing.T) {
-	c := conversion(t, "javaLegacy")
-	two := append(c, conversion(t, "csharpLegacy", "_id.b.c")...)
-	two[1].From = kindstest.Kind(t, "generic")
-	for values, want := range map[int][2]int{1: {2, 3}, 5: {32, 243}, 6: {64, 0}, 8: {256, 0}, 9: {0, 0}} {
-		var d bson.D
-		for range values {
-			d = append(d, bson.E{Key: "b", Value: bson.D{{Key: "c", Value: kindstest.Value("standard")}}})
-		}
-		id := marshal(t, bson.D{{Key: "_id", Value: d}}).Lookup("_id")
-		for i, c := range []Conversion{c, two} {
-			got, err := c.Sources(id)
-			distinct := map[string]bool{}
-			for _, id := range got {
-				distinct[string(id.Value)] = true
-			}
-			if len(got) != want[i] || len(distinct) != want[i] || (err != nil) != (want[i] == 0) {
-				t.Errorf("%d values of %d kinds: %d sources, %d different ones, %v", values, i+1, len(got), len(distinct), err)
-			}
-		}
-	}
-	for _, bad := range []bson.RawValue{{}, {Type: bson.TypeEmbeddedDocument, Value: []byte{9, 0, 0, 0, 2, 'a', 0, 0, 0}}} {
-		if got, err := c.Sources(bad); err == nil {
-			t.Errorf("%v: %v", bad, got)
-		}
-	}
+// What is cut off is not rewritten.
+func TestRewriteDamaged(t *testing.T) {
 	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: kindstest.Value("javaLegacy")}})
-	if out, n, left, err := c.Rewrite(doc[:len(doc)-1]); !errors.Is(err, walk.ErrCorrupt) || out != nil || n != 0 || left != nil {
+	if out, n, left, err := conversion(t, "javaLegacy").Rewrite(doc[:len(doc)-1]); !errors.Is(err, walk.ErrCorrupt) || out != nil || n != 0 || left != nil {
 		t.Errorf("%v, %d, %v, %v", out, n, left, err)
 	}
 }

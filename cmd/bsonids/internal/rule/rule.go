@@ -156,19 +156,6 @@ func (p *Pair) fresh(v located) Value {
 	return Value{Subtype: standard.Subtype, Octets: p.From.Order.Permute(v.octets)}
 }
 
-// former returns the value that the pair may have converted to l. ok is false if there is none.
-func (p *Pair) former(path *walk.Path, l walk.Leaf) (old Value, ok bool) {
-	if !standard.Has(l) || !p.selects(path) {
-		return old, false
-	}
-	_, data, _, _ := l.Binary()
-	octets := p.From.Order.Permute([16]byte(data))
-	if p.From.Form == kinds.Text {
-		return textOf(octets), true
-	}
-	return Value{Subtype: p.From.Subtype, Octets: octets}, true
-}
-
 // UUID returns the UUID of a value that the conversion may change, in the order of its kind. ok is false if it
 // changes no such value, or if the value is no UUID.
 func (c Conversion) UUID(v Value) (u [16]byte, ok bool) {

@@ -1,9 +1,6 @@
 package rule
 
 import (
-	"encoding/binary"
-
-	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -32,14 +29,6 @@ func ValueOf(t bson.Type, b []byte) Value {
 
 // Null is the value null.
 var Null = ValueOf(bson.TypeNull, nil)
-
-// textOf returns the text of a UUID in its canonical spelling.
-func textOf(u [16]byte) Value {
-	var b [4 + 37]byte
-	binary.LittleEndian.PutUint32(b[:], 37)
-	copy(b[4:], uuid.UUID(u).String())
-	return ValueOf(bson.TypeString, b[:])
-}
 
 // Raw returns the value as the type of the driver.
 func (v Value) Raw() bson.RawValue {

@@ -55,7 +55,7 @@ func Record(ctx context.Context, s *migration.Session, database string, steps []
 		return r, err
 	}
 	for _, c := range open {
-		r.Cutovers = append(r.Cutovers, report.CutoverStatus{Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
+		r.Cutovers = append(r.Cutovers, report.CutoverStatus{ID: c.Conversion(), Maker: c.Collections[0].Maker, Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
 			By: c.By.String(), Begun: c.Begun, Updated: c.Updated})
 	}
 	if r.Steps = steps; steps == nil {

@@ -147,7 +147,7 @@ func pair(ctx context.Context, db *mongo.Database, st plan.Step, conversion stri
 		return st.Collection, st.Into, "", false, err
 	}
 	switch of.State {
-	case record.Switching, record.RollingBack, record.Undoing:
+	case record.Switching, record.RollingBack:
 		return "", "", "", false, failure.Usagef("a cutover of %s is in the state %q: finish it before the proof", strings.Join(of.Names(), ", "), of.State)
 	case record.Switched, record.Releasing, record.Released:
 		for _, x := range of.Collections {
