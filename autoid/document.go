@@ -79,7 +79,7 @@ type document struct {
 	single bool  // it is the only document of the call
 }
 
-// An origin is what documents get their ids from, and how. The documents of a Collection share one.
+// An origin has the source of ids for documents, and the options for them. The documents of a Collection share one.
 type origin struct {
 	src      Source
 	err      error     // of the arguments

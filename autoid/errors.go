@@ -48,12 +48,12 @@ var (
 // An IDError is not changed after it was returned, so it is safe for concurrent use.
 type IDError struct {
 	// Index is the document's place among the documents of InsertMany or the models of BulkWrite,
-	// counted from 0. It is 0 for InsertOne and the other methods of one document, and -1 for a
-	// [Document] that stands alone and for [Assign].
+	// counted from 0. It is 0 for InsertOne and the other methods of one document, and -1 for [Assign]
+	// and for a [Document] outside these methods.
 	Index int
 	// Document is the document, the update or the replacement that the caller passed.
 	Document any
-	// Err is what the source, the registry or Assign reported.
+	// Err is the error of the source, the registry or Assign.
 	Err error
 
 	single bool // no other document was passed
@@ -78,7 +78,7 @@ type heldError struct{ err *IDError }
 
 func (e *heldError) Error() string { return e.err.Error() }
 
-// aloneError carries the IDError of a Document that stands alone through the driver to the
+// aloneError carries the IDError of a Document outside a Collection through the driver to the
 // application. For the reason of heldError, errors.As does not find the error types of the driver
 // in its chain, except those of bson.
 type aloneError struct{ err *IDError }

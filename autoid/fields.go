@@ -54,7 +54,7 @@ type tagged struct {
 	Empty bool `bson:"empty"`
 }
 
-// idField is what a struct type tells about the _id that the driver writes for it.
+// idField describes the _id that the driver writes for a struct type.
 type idField struct {
 	where placement // if the value does not tell more
 

@@ -14,7 +14,7 @@ import (
 // the same equalities, and 8.0 simplifies Boolean formulas: it removes double negations and takes out of a disjunction
 // what all its clauses have.
 
-// A claim is what a filter says of the _id of the document that an upsert inserts.
+// A claim says whether a filter gives the _id of the document that an upsert inserts.
 type claim uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	givenID              // every server does, or refuses the filter
 )
 
-// A clause is what a part of a filter says.
+// A clause is the claim of a part of a filter.
 type clause struct {
 	id    claim
 	never bool // no document matches

@@ -10,7 +10,7 @@ import (
 	"github.com/bsonids/bsonids/internal/driver"
 )
 
-// An idForm is what an encoded id is, as far as it decides whether the id is refused.
+// An idForm classifies an encoded id. It decides whether the id is refused.
 type idForm uint8
 
 const (

@@ -54,8 +54,9 @@ func WithMisfitIDs() Option {
 // InsertMany can be structs. If one of several documents is refused, those before it keep the ids that
 // were put into them, and none is inserted.
 //
-// An id that is put into a field is stored as the type of the field has it. A UUID for a type of kind
-// [16]byte must be one that the type could read as the registry writes it, as without WithWriteBack.
+// An id that is put into a field is stored as the codec of the field's type writes it. A field of kind
+// [16]byte takes a UUID only if its type can read what the registry writes for the UUID. That is so
+// without WithWriteBack, too.
 //
 // WithWriteBack implies [WithZeroIDAsMissing]. A Document with this option is an error when it is encoded:
 // call Assign instead.

@@ -84,7 +84,7 @@ func registerProbes(reg *bson.Registry) {
 	}
 }
 
-// contexts are what the driver encodes and decodes the documents of a collection with. Each of the two
+// contexts are the contexts in which the driver encodes and decodes the documents of a collection. Each of the two
 // is probed when it is first needed, and never again once it is known.
 type contexts struct {
 	coll    *mongo.Collection

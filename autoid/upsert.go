@@ -242,7 +242,7 @@ func encodeDocument(ec bson.EncodeContext, v any) (bson.Raw, error) {
 	return doc, nil
 }
 
-// updateKind is what an update is encoded as.
+// updateKind tells how an update is encoded.
 type updateKind uint8
 
 const (
@@ -335,7 +335,7 @@ type encodedValue struct {
 
 func (v encodedValue) MarshalBSONValue() (byte, []byte, error) { return v.t, v.b, nil }
 
-// judgement is what the filter of an upsert tells.
+// judgement is the decision about the filter of an upsert.
 type judgement struct {
 	filter encodedDocument
 	id     claim

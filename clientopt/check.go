@@ -26,8 +26,8 @@ type Setup struct {
 	// Representation is that in which a uuid.UUID is written. Unspecified means that writing one is an error, unless Text is set.
 	Representation uuidrep.Representation
 
-	// Text is set if a uuid.UUID is written as text, as EncodeAsString of the registry's builder has it. The representation
-	// is then not known, and Unspecified.
+	// Text is set if a uuid.UUID is written as text because EncodeAsString of the registry's builder was called. Representation
+	// is then Unspecified.
 	Text bool
 
 	// Options are the BSON options.

@@ -25,8 +25,8 @@ type settings struct {
 }
 
 // WithDefaultRepresentation sets the representation for connection strings without
-// uuidRepresentation. The last call counts. A connection string with the value unspecified is not
-// without. A value that is none of the five constants is an error, whatever the connection string
+// uuidRepresentation. The last call counts. In a connection string
+// uuidRepresentation=unspecified wins over it. A value that is none of the five constants is an error, whatever the connection string
 // says.
 func WithDefaultRepresentation(r uuidrep.Representation) Option {
 	return func(s *settings) { s.fallback, s.hasFallback = r, true }
@@ -44,8 +44,8 @@ func WithRegistryBuilder(f func(*bsoncodec.RegistryBuilder)) Option {
 // the last one that sets a field wins.
 //
 // Nil options and options with a registry are errors; use [WithRegistryBuilder]. The uuidRepresentation of
-// a connection string that was applied to opts counts as if it stood in the main one: two different
-// values are an error. If several connection strings were applied to one of opts, its last one
+// a connection string that was applied to opts counts like that of the main one: two different values
+// are an error. If several connection strings were applied to one of opts, its last one
 // counts.
 func WithClientOptions(opts ...*options.ClientOptions) Option {
 	return func(s *settings) { s.client, s.hasClient = append(s.client, opts...), true }

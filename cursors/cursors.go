@@ -144,7 +144,7 @@ func Changes[T any](ctx context.Context, stream *mongo.ChangeStream, opts ...Opt
 	return sequence[T](ctx, stream, func() bson.Raw { return stream.Current }, func() decoder { return newDecoder(stream, opts) })
 }
 
-// source is what a cursor and a change stream have in common.
+// source has the methods that a cursor and a change stream share.
 type source interface {
 	Next(context.Context) bool
 	Decode(any) error

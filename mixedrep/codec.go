@@ -12,7 +12,7 @@ import (
 	"github.com/bsonids/bsonids/internal/driver"
 )
 
-// role is what an argument is to the driver's method.
+// role is the role of an argument of the driver's method.
 type role uint8
 
 const (

@@ -26,8 +26,8 @@ type Collection struct{ *mongo.Collection }
 
 // Wrap returns coll with a registry of its own, which writes UUIDs in the representation write and
 // reads those in the representation also, too. One of the two must be [uuidrep.Standard]. Each
-// function configure, which may be absent, gets the builder of the registry, and a second time the
-// builder of a registry that differs in the representation alone; it must do the same to both. The
+// function configure is called twice: with the builder of the registry, and with the builder of a
+// registry that differs in the representation alone. It must do the same to both. The
 // registry has [autoid.Register]; the BSON options are those of coll.
 //
 // The errors are those of [bsoncodec.RegistryBuilder.Build]; a nil collection or function is an

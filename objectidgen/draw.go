@@ -20,7 +20,7 @@ const (
 	maxInterrupted = 4
 )
 
-// reading is what the clock shows.
+// reading is a reading of the clock.
 type reading struct {
 	time    time.Time
 	seconds int64 // its second, clamped to the timestamp's range

@@ -46,7 +46,8 @@ import (
 // that is taken. If it shows the same second, the call waits and asks the clock again, at least every 5 ms. If the clock shows an earlier second, the timestamp
 // plus 1 is taken without waiting.
 //
-// A time before 1970-01-01T00:00:00Z counts as that instant, a time after 2106-02-07T06:28:15Z as that instant.
+// Of a clock that shows a time before 1970-01-01T00:00:00Z, the first second is taken, and of one that shows a time after
+// 2106-02-07T06:28:15Z, the last.
 //
 // Without WithClock the time is that of [time.Now]. It is read through the monotonic clock, which is compared with the
 // wall clock every millisecond: when the wall clock is set, the Generator follows within that time.
@@ -60,14 +61,14 @@ import (
 //   - fork(2): on Linux 4.14 and later before the first id, by a page of memory that the kernel clears. On other systems
 //     the process id is compared every millisecond, or for every id with [WithClock].
 //   - A snapshot of a virtual machine or a checkpoint of a process that is restored: at the next comparison of the wall
-//     clock with the monotonic clock, which comes within a millisecond of the monotonic clock. They are apart if one of
-//     the clocks continued where it was and the other shows the present. In many virtual machines both continue, until
+//     clock with the monotonic clock, which comes within a millisecond of the monotonic clock. They disagree if
+//     one continued where it was and the other shows the present. In many virtual machines both continue, until
 //     a time service sets the wall clock; the copy is noticed then, if the clock is set by 2 ms or more at once (on
 //     systems other than Linux by 50 ms and a thousandth of the time since the last comparison). With WithClock it is
 //     not noticed.
 //
-// What can repeat before that are the ids of calls that were in progress when the copy was made, and those that the
-// original and the copy make until the comparison: with the clock already set, the ids of one millisecond.
+// Before that, ids can repeat: those of calls that were in progress when the copy was made, and those that the original
+// and the copy make until the comparison. With the clock already set, these are the ids of one millisecond.
 //
 // A copy that no clock gives away is never noticed: one in which both clocks continue and are adjusted slowly, or both
 // show the present. [Generator.Renew] is the only guarantee. If you restore snapshots, call it in each copy before the
@@ -77,7 +78,7 @@ import (
 // generation ID, since Linux 5.18), it returns the same bytes in all copies for up to a minute. What a Generator draws is
 // therefore combined with the time to the nanosecond, which tells copies apart as far as their clocks do.
 //
-// The clocks are apart, too, when the wall clock was set or the machine was asleep. A Generator then begins a new order
+// The clocks also disagree after the wall clock was set or the machine was asleep. A Generator then begins a new order
 // although it was not copied, which does no harm. The ids of [Generator.NewObjectIDAt] keep their order in a copy; their
 // numbers jump ahead, so that copies differ.
 //
@@ -212,7 +213,7 @@ func (g *Generator) Orders() uint64 {
 }
 
 var (
-	// defaultGenerator is what makeDefault has made, or nil: a call of makeDefault costs more than this load.
+	// defaultGenerator is the result of makeDefault, or nil before its first call. Loading it costs less than that call.
 	defaultGenerator atomic.Pointer[Generator]
 
 	makeDefault = sync.OnceValue(func() *Generator {

@@ -14,7 +14,7 @@ import (
 // maxUsed is how many process values of the past are kept, so that a renewal draws none of them.
 const maxUsed = 1024
 
-// start is what is random in a generator.
+// start has the random values of a generator.
 type start struct {
 	process [5]byte
 	counter uint32 // of the first id

@@ -27,11 +27,11 @@
 //
 // The databases admin, config and local are left out. [Audit.Missed] counts the replies that an Audit could not look at.
 //
-// What remains are other commands and other fields of these, so the UUIDs that servers and drivers write themselves
-// (lsid, info.uuid, collectionUUID, keyId of an encrypted collection) are not reported. Neither are those in a sort, a
+// Other commands, and other fields of these, are not looked at. The UUIDs that servers and drivers write themselves (lsid,
+// info.uuid, collectionUUID, keyId of an encrypted collection) are therefore not reported. Neither are UUIDs in a sort, a
 // hint or a comment, in upserted ids and the details of errors, in the replies of listCollections, listIndexes and
-// explain, in the definitions of search indexes, and in what is encrypted or compressed. What nobody reads or writes
-// while an Audit watches, it does not see: the command bsonids scan reads what is stored.
+// explain, in the definitions of search indexes, and in encrypted or compressed data. An Audit sees only what is read or
+// written while it watches. The command bsonids scan reads everything that is stored.
 //
 // # What is reported
 //
@@ -41,8 +41,8 @@
 // name ends with .chunks, which has the bytes of GridFS files, is not reported if it has subtype 0.
 // With [WithText], the filters that compare with the text of a UUID are reported, too. Values are never reported.
 //
-// A filter of the client's own form that finds nothing, because the data has another form, is nothing to report: no
-// octet of it is foreign. The data is reported as soon as any command returns it.
+// A filter in the client's own form can find nothing because the data has another form. The filter is not reported: no
+// octet of it is foreign. The data is reported as soon as a command returns it.
 package uuidaudit
 
 import (
@@ -234,7 +234,7 @@ func (a *Audit) Missed() int64 {
 	return a.missed
 }
 
-// A request is what the reply to a command needs to know of it.
+// A request keeps what is needed of a command when its reply comes.
 type request struct {
 	id         int64
 	command    string

@@ -41,7 +41,7 @@ import (
 // This is method 3 of RFC 9562, section 6.2: the timestamp is as fine as the layout allows, 100 ns
 // in version 6 and 244 ns (1/4096 ms) in versions 7 and 8. If the clock has not advanced since the
 // last id, the next id has the last timestamp plus one step. All bits after the timestamp are random
-// in every id. The RFC's stable store (section 6.3) and its distributed generation by node ids
+// in every id. The RFC's stable store (section 6.3) and node ids for distributed generation
 // (section 6.4) are optional, and are left out.
 //
 // # Ahead of the clock
@@ -182,8 +182,8 @@ func NewV8Generator(r uuidrep.Representation, opts ...Option) (*Generator, error
 	return newTimeGenerator(l, opts)
 }
 
-// NewFormatGenerator returns a Generator for a constructor of packages peabody01 and i3core, which alone can make its
-// argument.
+// NewFormatGenerator is for the constructors of packages peabody01 and i3core. Its argument is of an internal package, so
+// that other modules cannot call it.
 func NewFormatGenerator(c *idoption.Config) *Generator {
 	if c.Machine != nil {
 		return &Generator{machine: c.Machine}
@@ -469,7 +469,7 @@ func (g *Generator) Ahead() time.Duration {
 	return max(0, g.layout.time(next-1).Sub(now().UTC()))
 }
 
-// A reading is what the clock shows, as a timestamp, and the order to which it belongs.
+// A reading is a reading of the clock, as a timestamp, and the order to which it belongs.
 type reading struct {
 	step  uint64
 	order *order.Order

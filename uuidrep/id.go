@@ -8,8 +8,8 @@ import (
 	"github.com/bsonids/bsonids/internal/uuidtext"
 )
 
-// ID is a UUID that belongs to one kind of things, which T names: a program cannot compile that
-// passes the ID of one to a function for another.
+// ID is a UUID with a type parameter T, so that the ids of orders and of customers have different Go
+// types: passing an ID[Customer] where an ID[Order] is expected does not compile.
 //
 //	type Order struct {
 //		ID       uuidrep.ID[Order]    `bson:"_id,omitempty"`
@@ -18,8 +18,8 @@ import (
 //
 //	id := uuidrep.ID[Order](uuid.New()) // and uuid.UUID(id) is the way back
 //
-// It is 16 bytes in network order, comparable with ==, a key of maps in Go and in BSON, and its text
-// is that of the UUID, in JSON too. T is not used otherwise. The zero value is the zero UUID, which
+// It is 16 bytes in network order. It can be compared with == and can be the key of a map in Go and
+// in BSON. Its text, in JSON too, is that of the UUID. T is not used otherwise. The zero value is the zero UUID, which
 // the struct tag omitempty omits.
 //
 // An ID is stored in the [Standard] representation, binary subtype 4, with any registry, the

@@ -1,6 +1,6 @@
 // Package uuidrep holds the representations of a UUID in BSON: their byte orders and binary
 // subtypes, explicit conversion to and from [bson.Binary], a field type for each of them, and [ID], a
-// UUID that belongs to one kind of things.
+// UUID with a type parameter.
 //
 //	b, err := uuidrep.NewBinaryWithRepresentation(id, uuidrep.JavaLegacy) // subtype 3, Java byte order
 //	if err != nil {

@@ -1,4 +1,4 @@
-// Package idoption is what the options of package uuidgen set. The packages of other formats read it, because their
+// Package idoption has the values of the options of package uuidgen. The packages of other formats read them, because their
 // constructors take the same options.
 package idoption
 
@@ -19,7 +19,7 @@ const (
 	DefaultWait     = 2 * time.Second
 )
 
-// A Config is what a constructor was told.
+// A Config has the values of the options of a constructor.
 type Config struct {
 	pkg     string
 	format  string

@@ -14,7 +14,7 @@ import (
 	"github.com/bsonids/bsonids/bsoncodec"
 )
 
-// A Holder is what the driver gives a registry and BSON options.
+// A Holder is a type of the driver that has a registry and BSON options.
 type Holder interface {
 	mongo.Client | mongo.Database | mongo.Collection | mongo.Cursor | mongo.SingleResult | mongo.ChangeStream
 }

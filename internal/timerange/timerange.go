@@ -1,4 +1,4 @@
-// Package timerange is what the ranges of ids of all formats share: the ids whose unit of time u satisfies
+// Package timerange makes the bounds of the ranges of ids of all formats: the ids whose unit of time u satisfies
 // unit(from) ≤ u < unit(to), or u ≤ unit(to) if the range is closed.
 package timerange
 

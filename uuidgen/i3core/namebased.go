@@ -23,8 +23,8 @@ type NameBased struct {
 	Hash [16]byte
 }
 
-// NewNameBased returns the name-based UUID of a name in a namespace: the hash of the namespace's
-// bytes, in the order of the text, and the name's. The namespaces of RFC 4122 are
+// NewNameBased returns the name-based UUID of a name in a namespace: the MD5 hash of
+// the 16 bytes of the namespace, in the order of its text, followed by the name. The namespaces of RFC 4122 are
 // [uuid.NameSpaceDNS], [uuid.NameSpaceURL], [uuid.NameSpaceOID] and [uuid.NameSpaceX500]. If MD5 is
 // not available, as in a program that runs with GODEBUG=fips140=only, the error is [uuidgen.ErrHash].
 func NewNameBased(namespace uuid.UUID, name []byte) (uuid.UUID, error) {

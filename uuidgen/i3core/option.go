@@ -7,7 +7,7 @@ import (
 	"github.com/bsonids/bsonids/uuidgen"
 )
 
-// options is what the options of this package set.
+// options has the values of the options of this package.
 type options struct {
 	custom     *byte
 	version    *byte

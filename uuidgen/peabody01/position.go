@@ -25,7 +25,7 @@ type position struct {
 	seq uint64
 }
 
-// A layout is what differs between the versions.
+// A layout has the operations that differ between the versions.
 type layout interface {
 	read(t time.Time) (stamp, error)      // the timestamp at a clock that shows t
 	behind(now, last stamp) time.Duration // how far now is before last; the longest Duration if it is not measured
