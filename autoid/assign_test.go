@@ -23,6 +23,8 @@ func ptr[T any](v T) *T { return &v }
 
 type orderID uuid.UUID
 
+// Assign puts an id into the place that the driver writes as the _id, and into no other, and leaves one that
+// is there.
 func TestAssign(t *testing.T) {
 	type plain struct {
 		Name string
@@ -88,6 +90,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
+// A document without a place for the id is an error that says so, and the source is asked for none.
 func TestAssignErrors(t *testing.T) {
 	type plain struct {
 		ID uuid.UUID `bson:"_id"`
@@ -200,6 +203,7 @@ func TestAssignDraws(t *testing.T) {
 	}
 }
 
+// Assign is safe for concurrent use with different documents.
 func TestAssignConcurrent(t *testing.T) {
 	var src counter
 	var wg sync.WaitGroup
@@ -232,6 +236,7 @@ func (e echoing) MarshalBSON() ([]byte, error) {
 	return bson.Marshal(bson.D{{Key: "_id", Value: e.ID}, {Key: "copy", Value: e.ID}})
 }
 
+// With WriteBack the caller's document has the id that was inserted.
 func TestWriteBack(t *testing.T) {
 	ctx := context.Background()
 	s := newTestServer()
@@ -291,6 +296,7 @@ func TestWriteBack(t *testing.T) {
 	}
 }
 
+// A source or an Option that is nil is an error of every insert, and nothing is sent.
 func TestWrapErrors(t *testing.T) {
 	ctx := context.Background()
 	s := newTestServer()

@@ -47,6 +47,8 @@ func wantDocs(t *testing.T, got []bson.Raw, want ...bson.D) {
 	}
 }
 
+// InsertOne sends an id of the source as the first element of a document without one, and returns it as a
+// native value.
 func TestInsertOne(t *testing.T) {
 	server := newTestServer()
 	client, _ := server.client(t, registered())
@@ -100,6 +102,7 @@ func TestInsertedIDs(t *testing.T) {
 	}
 }
 
+// InsertMany gives each document without an _id one id of the source, in their order.
 func TestInsertMany(t *testing.T) {
 	type person struct {
 		ID   any    `bson:"_id,omitempty"`
@@ -142,6 +145,7 @@ func TestInsertMany(t *testing.T) {
 	}
 }
 
+// The inserts of a BulkWrite get ids as those of InsertOne do, and its other models are the driver's.
 func TestBulkWrite(t *testing.T) {
 	server := newTestServer()
 	client, started := server.client(t, registered())
@@ -319,6 +323,7 @@ func TestPlainCollection(t *testing.T) {
 	}
 }
 
+// NewID returns what the source makes, and its errors wrap those of the source.
 func TestNewID(t *testing.T) {
 	boom := errors.New("boom")
 	if id, err := Wrap(nil, &counter{}).NewID(); err != nil || id != int32(1) {

@@ -118,6 +118,7 @@ func TestUpsertedIDsUnknown(t *testing.T) {
 	}
 }
 
+// Results of concurrent upserts have the ids of their own calls.
 func TestUpsertedIDsConcurrent(t *testing.T) {
 	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
 	if err != nil {

@@ -50,9 +50,9 @@ func TestRegisteredIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		autoid.Register(reg)
-		testRegisteredID(t, reg, u, roomID{u})
-		testRegisteredID(t, reg, u, prefixedID{"room", u})
-		testRegisteredID(t, reg, u, maybeID{true, u})
+		wantRegisteredID(t, reg, u, roomID{u})
+		wantRegisteredID(t, reg, u, prefixedID{"room", u})
+		wantRegisteredID(t, reg, u, maybeID{true, u})
 	}
 	reg, err := bsoncodec.NewRegistry(uuidrep.Standard)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestRegisteredIDs(t *testing.T) {
 	}
 }
 
-func testRegisteredID[T any](t *testing.T, reg *bson.Registry, u uuid.UUID, id T) {
+func wantRegisteredID[T any](t *testing.T, reg *bson.Registry, u uuid.UUID, id T) {
 	t.Helper()
 	want, err := uuidrep.NewBinaryWithRepresentation(u, uuidrep.JavaLegacy)
 	if err != nil {

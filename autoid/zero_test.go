@@ -106,11 +106,11 @@ func TestZeroArray(t *testing.T) {
 		{pointer{}, bson.D{one}},
 		{pointer{new(uuid.UUID)}, bson.D{one}},
 	} {
-		checkEncoded(t, c.doc, c.want, WithZeroIDs())
+		wantEncoded(t, c.doc, c.want, WithZeroIDs())
 	}
 }
 
-func checkEncoded(t *testing.T, doc any, want bson.D, opts ...Option) {
+func wantEncoded(t *testing.T, doc any, want bson.D, opts ...Option) {
 	t.Helper()
 	got, err := encode(registered(), Document(&counter{}, doc, append(opts, WithMisfitIDs())...))
 	if err != nil {
@@ -122,6 +122,7 @@ func checkEncoded(t *testing.T, doc any, want bson.D, opts ...Option) {
 	}
 }
 
+// With ZeroIDAsMissing a zero _id is replaced by an id of the source, in every kind of document.
 func TestZeroIDAsMissing(t *testing.T) {
 	type object struct {
 		Name string        `bson:"name"`
@@ -186,7 +187,7 @@ func TestZeroIDAsMissing(t *testing.T) {
 		{marshaler{bson.D{{Key: "_id", Value: 0}}}, bson.D{one}},
 		{[]byte(raw(nil)), bson.D{one}},
 	} {
-		checkEncoded(t, c.doc, c.want, WithZeroIDAsMissing())
+		wantEncoded(t, c.doc, c.want, WithZeroIDAsMissing())
 	}
 	// A value of every kind can be omitted.
 	for _, id := range []any{
@@ -220,6 +221,7 @@ func TestZeroIDTwice(t *testing.T) {
 	}
 }
 
+// A nil Option of Document, and one that it cannot obey, are an *IDError.
 func TestDocumentOptionErrors(t *testing.T) {
 	for _, opts := range [][]Option{{nil}, {WithZeroIDAsMissing(), nil}, {WithWriteBack()}} {
 		_, err := encode(registered(), Document(&counter{}, bson.D{}, opts...))

@@ -11,6 +11,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/bsoncodec"
+	v1bson "github.com/bsonids/bsonids/bsoncodec/testdata/v1/bson"
+	"github.com/bsonids/bsonids/bsoncodec/testdata/v1/bson/primitive"
+	v1core "github.com/bsonids/bsonids/bsoncodec/testdata/v1/x/bsonx/bsoncore"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -21,40 +24,21 @@ type bsontypeType byte
 // with pointer receivers, and around UUIDs in several places.
 type v1Array [16]byte
 
-func (v1Array) MarshalBSONValue() (bsontypeType, []byte, error)    { panic("called") }
-func (*v1Array) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
-
 type v1Embedded struct{ uuid.UUID }
 
-func (v1Embedded) MarshalBSONValue() (bsontypeType, []byte, error)    { panic("called") }
-func (*v1Embedded) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
-
 type v1Private struct{ id *uuid.UUID }
-
-func (*v1Private) MarshalBSONValue() (bsontypeType, []byte, error)   { panic("called") }
-func (*v1Private) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
 
 type v1Deep struct {
 	a struct{ m map[string][]uuid.NullUUID }
 }
 
-func (v1Deep) MarshalBSONValue() (bsontypeType, []byte, error)    { panic("called") }
-func (*v1Deep) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
-
 // v1Other is what a program writes that replaced bsontype.Type by bson.Type alone.
 type v1Other struct{ ID [16]byte }
-
-func (v1Other) MarshalBSONValue() (bson.Type, []byte, error)    { panic("called") }
-func (*v1Other) UnmarshalBSONValue(t bson.Type, b []byte) error { panic("called") }
 
 // v1EncodeOnly and v1DecodeOnly have one of the methods each.
 type v1EncodeOnly struct{ ID uuid.UUID }
 
-func (v1EncodeOnly) MarshalBSONValue() (bsontypeType, []byte, error) { panic("called") }
-
 type v1DecodeOnly struct{ ID uuid.UUID }
-
-func (*v1DecodeOnly) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
 
 // v1NoUUID and otherMethods hold no UUID, or have other methods of these names.
 type v1NoUUID struct{ Name string }
@@ -67,25 +51,14 @@ type v1Recursive struct {
 	Counts [16]int32
 }
 
-func (v1Recursive) MarshalBSONValue() (bsontypeType, []byte, error)    { panic("called") }
-func (*v1Recursive) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
-
-func (v1NoUUID) MarshalBSONValue() (bsontypeType, []byte, error)    { panic("called") }
-func (*v1NoUUID) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
-
 type otherMethods struct{ ID uuid.UUID }
-
-func (otherMethods) MarshalBSONValue() ([]byte, error)  { panic("called") }
-func (*otherMethods) UnmarshalBSONValue(b []byte) error { panic("called") }
-
-var _, _ = v1Private{}.id, v1Deep{}.a // which reflection alone reads
 
 type recursive struct {
 	Next *recursive
 	ID   uuid.UUID
 }
 
-func checkV1(t *testing.T, err error, method string) {
+func wantV1Error(t *testing.T, err error, method string) {
 	t.Helper()
 	var e *bsoncodec.UnregisteredTypeError
 	direction := "bsoncodec: cannot encode "
@@ -97,6 +70,8 @@ func checkV1(t *testing.T, err error, method string) {
 	}
 }
 
+// A type with a method of driver version 1 (bsontype.Type in place of byte), which version 2 does not call,
+// is refused if it holds a UUID.
 func TestMethodsOfDriverVersion1AreRefused(t *testing.T) {
 	for name, reg := range map[string]*bson.Registry{
 		"standard":            registry(t, uuidrep.Standard),
@@ -105,16 +80,16 @@ func TestMethodsOfDriverVersion1AreRefused(t *testing.T) {
 		"UnregisteredAsBytes": build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).UnregisteredAsBytes()),
 	} {
 		t.Run(name, func(t *testing.T) {
-			testV1[v1Array](t, reg)
-			testV1[v1Embedded](t, reg)
-			testV1[v1Private](t, reg)
-			testV1[v1Deep](t, reg)
-			testV1[v1Other](t, reg)
+			wantV1MethodsRefused[v1Array](t, reg)
+			wantV1MethodsRefused[v1Embedded](t, reg)
+			wantV1MethodsRefused[v1Private](t, reg)
+			wantV1MethodsRefused[v1Deep](t, reg)
+			wantV1MethodsRefused[v1Other](t, reg)
 		})
 	}
 }
 
-func testV1[T any](t *testing.T, reg *bson.Registry) {
+func wantV1MethodsRefused[T any](t *testing.T, reg *bson.Registry) {
 	t.Helper()
 	var v T
 	for _, doc := range strangers(v) {
@@ -125,25 +100,27 @@ func testV1[T any](t *testing.T, reg *bson.Registry) {
 		if raw != nil {
 			t.Errorf("%T: got %v", doc, bson.Raw(raw))
 		}
-		checkV1(t, err, "MarshalBSONValue() (byte, []byte, error)")
+		wantV1Error(t, err, "MarshalBSONValue() (byte, []byte, error)")
 	}
 	for _, value := range []any{uuidrep.NewBinary(testUUID), bson.D{}, "x", nil} {
 		raw := marshal(t, reg, bson.M{"v": value})
-		checkV1(t, decode(t, reg, raw, new(struct{ V T })), "UnmarshalBSONValue(byte, []byte) error")
+		wantV1Error(t, decode(t, reg, raw, new(struct{ V T })), "UnmarshalBSONValue(byte, []byte) error")
 		raw = marshal(t, reg, bson.M{"v": bson.A{value}})
-		checkV1(t, decode(t, reg, raw, new(struct{ V []T })), "UnmarshalBSONValue(byte, []byte) error")
+		wantV1Error(t, decode(t, reg, raw, new(struct{ V []T })), "UnmarshalBSONValue(byte, []byte) error")
 	}
 }
 
+// A type with one method of driver version 1 is refused in the direction of that method, and not in the
+// other.
 func TestMethodsOfDriverVersion1EachDirectionByItself(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
 	_, err := encode(t, reg, v1EncodeOnly{})
-	checkV1(t, err, "MarshalBSONValue")
+	wantV1Error(t, err, "MarshalBSONValue")
 	var e v1EncodeOnly
 	unmarshal(t, reg, marshal(t, reg, bson.M{"id": testUUID}), &e)
 	raw := marshal(t, reg, v1DecodeOnly{testUUID})
-	checkStored(t, raw, 4, octetsStandard, "id")
-	checkV1(t, decode(t, reg, raw, new(v1DecodeOnly)), "UnmarshalBSONValue")
+	wantStored(t, raw, 4, octetsStandard, "id")
+	wantV1Error(t, decode(t, reg, raw, new(v1DecodeOnly)), "UnmarshalBSONValue")
 	if e.ID != testUUID {
 		t.Errorf("got %v", e)
 	}
@@ -154,8 +131,8 @@ func TestMethodsOfDriverVersion1WithOptions(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
 	opts := bsoncodec.Options{OmitZeroStruct: true, UseJSONStructTags: true, ZeroStructs: true}
 	_, err := bsoncodec.Marshal(reg, struct{ V v1Embedded }{v1Embedded{testUUID}}, opts)
-	checkV1(t, err, "MarshalBSONValue")
-	checkV1(t, bsoncodec.Unmarshal(reg, marshal(t, reg, bson.M{"v": bson.M{}}), new(struct{ V v1Embedded }), opts), "UnmarshalBSONValue")
+	wantV1Error(t, err, "MarshalBSONValue")
+	wantV1Error(t, bsoncodec.Unmarshal(reg, marshal(t, reg, bson.M{"v": bson.M{}}), new(struct{ V v1Embedded }), opts), "UnmarshalBSONValue")
 }
 
 // What is not meant stays the driver's: a struct without a UUID, methods of another form, a type
@@ -175,12 +152,121 @@ func TestOtherMethodsAreTheDrivers(t *testing.T) {
 		reg.RegisterTypeEncoder(v1, stringEncoder("mine"))
 	}))
 	raw := marshal(t, reg, bson.M{"v": v1Embedded{}, "a": v1Array(testUUID)})
-	checkStored(t, raw, 3, octetsJava, "a")
+	wantStored(t, raw, 3, octetsJava, "a")
 	if raw.Lookup("v").StringValue() != "mine" {
 		t.Errorf("got %v", raw)
 	}
 	reg = build(t, bsoncodec.NewRegistryBuilder(uuidrep.JavaLegacy).RegisterBytesType(array))
 	if raw := marshal(t, reg, bson.M{"a": v1Array(testUUID)}); !bytes.Contains(raw, append([]byte{0}, octetsStandard...)) {
 		t.Errorf("got %v", raw)
+	}
+}
+
+func (v1Array) MarshalBSONValue() (bsontypeType, []byte, error) { panic("called") }
+
+func (*v1Array) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
+
+func (v1Embedded) MarshalBSONValue() (bsontypeType, []byte, error) { panic("called") }
+
+func (*v1Embedded) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
+
+func (*v1Private) MarshalBSONValue() (bsontypeType, []byte, error) { panic("called") }
+
+func (*v1Private) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
+
+func (v1Deep) MarshalBSONValue() (bsontypeType, []byte, error) { panic("called") }
+
+func (*v1Deep) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
+
+func (v1Other) MarshalBSONValue() (bson.Type, []byte, error) { panic("called") }
+
+func (*v1Other) UnmarshalBSONValue(t bson.Type, b []byte) error { panic("called") }
+
+func (v1EncodeOnly) MarshalBSONValue() (bsontypeType, []byte, error) { panic("called") }
+
+func (*v1DecodeOnly) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
+
+func (v1Recursive) MarshalBSONValue() (bsontypeType, []byte, error) { panic("called") }
+
+func (*v1Recursive) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
+
+func (v1NoUUID) MarshalBSONValue() (bsontypeType, []byte, error) { panic("called") }
+
+func (*v1NoUUID) UnmarshalBSONValue(t bsontypeType, b []byte) error { panic("called") }
+
+func (otherMethods) MarshalBSONValue() ([]byte, error) { panic("called") }
+
+func (*otherMethods) UnmarshalBSONValue(b []byte) error { panic("called") }
+
+var _, _ = v1Private{}.id, v1Deep{}.a // which reflection alone reads
+
+// The types of driver version 1 are refused, with the type of version 2 that takes their place. The test of the same name
+// in package integration has every type.
+func TestTypesOfDriverVersion1AreRefused(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	wantV1TypeRefused(t, reg, primitive.ObjectID{1}, "bson.ObjectID")
+	wantV1TypeRefused(t, reg, primitive.Binary{Subtype: 4, Data: make([]byte, 16)}, "bson.Binary")
+	wantV1TypeRefused(t, reg, primitive.D{{Key: "a", Value: 1}}, "bson.D")
+	wantV1TypeRefused(t, reg, primitive.DateTime(1), "bson.DateTime")
+	wantV1TypeRefused(t, reg, primitive.Symbol("a"), "bson.Symbol")
+	wantV1TypeRefused(t, reg, primitive.JavaScript("a"), "bson.JavaScript")
+	wantV1TypeRefused(t, reg, primitive.Timestamp{T: 1}, "bson.Timestamp")
+	wantV1TypeRefused(t, reg, primitive.MinKey{}, "bson.MinKey")
+	wantV1TypeRefused(t, reg, v1bson.Raw{5, 0, 0, 0, 0}, "bson.Raw")
+	wantV1TypeRefused(t, reg, v1bson.RawElement{1}, "bson.RawElement")
+	wantV1TypeRefused(t, reg, v1bson.RawValue{}, "bson.RawValue")
+	wantV1TypeRefused(t, reg, v1core.Document{5, 0, 0, 0, 0}, "bson.Raw")
+	wantV1TypeRefused(t, reg, v1core.Array{5, 0, 0, 0, 0}, "bson.RawArray")
+	wantV1TypeRefused(t, reg, v1core.Element{1}, "bson.RawElement")
+	wantV1TypeRefused(t, reg, v1core.Value{}, "bson.RawValue")
+
+	// What both versions store alike, and keys, are as in the driver.
+	stock := bson.NewRegistry()
+	for _, v := range []any{
+		primitive.M{"m": primitive.M{"a": primitive.A{int32(1), "x"}}}, bson.M{"o": v1bson.Other{"x"}}, bson.M{"c": v1core.Other{"y"}},
+		map[string]map[primitive.ObjectID]int32{"m": {{1}: 1}},
+	} {
+		if got, want := marshal(t, reg, v), marshal(t, stock, v); got.String() != want.String() {
+			t.Errorf("%T: got %v, want %v", v, got, want)
+		}
+	}
+}
+
+func wantV1TypeRefused[T any](t *testing.T, reg *bson.Registry, v T, name string) {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		var e *bsoncodec.UnregisteredTypeError
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), "use "+name+" of go.mongodb.org/mongo-driver/v2/bson") {
+			t.Errorf("%T: got %v", v, err)
+		}
+	}
+	type named struct{ V T }
+	type inline struct {
+		In named `bson:",inline"`
+	}
+	for _, doc := range []any{
+		bson.M{"v": v}, bson.D{{Key: "v", Value: &v}}, bson.D{{Key: "a"}, {Key: "b"}, {Key: "c"}, {Key: "v", Value: v}}, named{v}, &named{v},
+		inline{named{v}}, struct{ V any }{v}, struct{ V []T }{[]T{v}}, struct{ V [1]T }{[1]T{v}}, map[string]T{"v": v}, bson.M{"v": bson.A{v}},
+		struct{ V *T }{&v}, v,
+	} {
+		for range 2 { // the second time the registry has met the type
+			_, err := encode(t, reg, doc)
+			if check(err); !strings.Contains(err.Error(), "cannot encode") {
+				t.Errorf("%T: got %v", doc, err)
+			}
+		}
+	}
+	_, err := bsoncodec.MarshalValue(reg, v)
+	check(err)
+	if k := reflect.TypeFor[T]().Kind(); k != reflect.Struct && k != reflect.Array {
+		return // the driver reads text, numbers and slices
+	}
+	for _, value := range []any{bson.ObjectID{}, bson.D{}, nil, bson.A{}} {
+		err := decode(t, reg, marshal(t, bson.NewRegistry(), bson.D{{Key: "v", Value: value}}), new(named))
+		if check(err); !strings.Contains(err.Error(), "cannot decode a value into") {
+			t.Errorf("%T: got %v", v, err)
+		}
+		check(decode(t, reg, marshal(t, bson.NewRegistry(), bson.D{{Key: "v", Value: bson.A{value}}}), new(struct{ V []T })))
 	}
 }

@@ -1,8 +1,11 @@
 package bsoncodec_test
 
 import (
+	"bytes"
+	"errors"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -82,6 +85,32 @@ func TestValuesAtTheTop(t *testing.T) {
 			if err := decode(t, reg, marshal(t, reg, bson.D{{Key: "other", Value: testUUID}}), target); err == nil {
 				t.Errorf("a document was decoded into a %T", target)
 			}
+		}
+	}
+}
+
+// A codec of a caller's can keep an encoder of a kind, and call it with a context that has no registry.
+func TestKindsWithoutRegistry(t *testing.T) {
+	type text string
+	type count int64
+	driver, ours := bson.NewRegistry(), build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard))
+	for _, v := range []any{"x", text("x"), int64(1), count(1), 1, []byte{1}, time.UnixMilli(0)} {
+		var docs [2][]byte
+		for i, reg := range []*bson.Registry{driver, ours} {
+			enc, err := reg.LookupEncoder(reflect.TypeOf(v))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var buf bytes.Buffer
+			dw, _ := bson.NewDocumentWriter(&buf).WriteDocument()
+			vw, _ := dw.WriteDocumentElement("a")
+			if err := errors.Join(enc.EncodeValue(bson.EncodeContext{}, vw, reflect.ValueOf(v)), dw.WriteDocumentEnd()); err != nil {
+				t.Errorf("%T: %v", v, err)
+			}
+			docs[i] = buf.Bytes()
+		}
+		if !bytes.Equal(docs[0], docs[1]) {
+			t.Errorf("%T: got %x, want %x", v, docs[1], docs[0])
 		}
 	}
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
+// A key that is a UUID is the text of the UUID, in the representation of no registry.
 func TestMapKeys(t *testing.T) {
 	type keyed struct {
 		Text  map[uuid.UUID]int32
@@ -118,6 +120,18 @@ func TestMapKeysAreDecodedAsTheDriverDecodesThem(t *testing.T) {
 				}
 				check("pointer", decode(&got), decode(&want))
 			}
+		}
+	}
+}
+
+// Keys of a type that is not registered are refused at the top of a document, too.
+func TestRefusedKeysAtTheTop(t *testing.T) {
+	raw := marshal(t, bson.NewRegistry(), bson.M{testUUID.String(): 1})
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
+		wantUnregisteredError(t, decodeWith(reg, raw, new(map[strangerID]int)), reflect.TypeFor[strangerID]())
+		wantUnregisteredError(t, decode(t, reg, raw, new(map[strangerID]int)), reflect.TypeFor[strangerID]())
+		if t.Failed() {
+			t.Fatal(mode)
 		}
 	}
 }

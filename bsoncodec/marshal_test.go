@@ -18,12 +18,6 @@ import (
 
 type selfMarshaled struct{ doc bson.Raw }
 
-func (s selfMarshaled) MarshalBSON() ([]byte, error) { return s.doc, nil }
-func (s *selfMarshaled) UnmarshalBSON(data []byte) error {
-	s.doc = bytes.Clone(data)
-	return nil
-}
-
 // With a plain registry, these functions are the driver's own.
 func TestMarshalIsTheDrivers(t *testing.T) {
 	reg := bson.NewRegistry()
@@ -59,6 +53,7 @@ func TestMarshalIsTheDrivers(t *testing.T) {
 	}
 }
 
+// With a registry of the driver, Unmarshal has the results and the errors of bson.Unmarshal.
 func TestUnmarshalIsTheDrivers(t *testing.T) {
 	reg := bson.NewRegistry()
 	whole, err := bson.Marshal(bson.D{{Key: "a", Value: int32(1)}, {Key: "b", Value: bson.D{{Key: "c", Value: "x"}}}})
@@ -91,9 +86,6 @@ func TestUnmarshalIsTheDrivers(t *testing.T) {
 
 // both keeps which of its methods decoded it.
 type both struct{ by string }
-
-func (b *both) UnmarshalBSON([]byte) error            { b.by = "UnmarshalBSON"; return nil }
-func (b *both) UnmarshalBSONValue(byte, []byte) error { b.by = "UnmarshalBSONValue"; return nil }
 
 // What the driver does at the top of a document alone: the document's own method comes before all codecs, and the type
 // map has an entry for no BSON type.
@@ -134,8 +126,6 @@ func TestUnmarshalAtTheTop(t *testing.T) {
 // seenType keeps the BSON type that it was decoded from.
 type seenType struct{ typ byte }
 
-func (s *seenType) UnmarshalBSONValue(typ byte, _ []byte) error { s.typ = typ; return nil }
-
 // A whole document has no BSON type, which some targets and the errors for others show.
 func TestTypeAtTheTop(t *testing.T) {
 	doc, err := bson.Marshal(bson.D{{Key: "n", Value: 1}})
@@ -166,6 +156,7 @@ func TestTypeAtTheTop(t *testing.T) {
 	}
 }
 
+// Without a registry every function returns an error that wraps bson.ErrNilRegistry.
 func TestNilRegistry(t *testing.T) {
 	empty := []byte{5, 0, 0, 0, 0}
 	_, err1 := bsoncodec.Marshal(nil, bson.D{})
@@ -201,6 +192,8 @@ func TestMarshalAfterErrors(t *testing.T) {
 	}
 }
 
+// Extended JSON has the subtype and the octets of the representation, and $uuid is read as subtype 4, as its
+// specification says.
 func TestExtJSON(t *testing.T) {
 	type doc struct{ U uuid.UUID }
 	java, standard := registry(t, uuidrep.JavaLegacy), registry(t, uuidrep.Standard)
@@ -274,6 +267,7 @@ func TestExtJSONSkipped(t *testing.T) {
 	}
 }
 
+// MarshalValue and UnmarshalValue write and read a single value as the functions for documents do within one.
 func TestValues(t *testing.T) {
 	for _, tt := range table {
 		reg := registry(t, tt.rep)
@@ -437,6 +431,172 @@ func TestExtJSONThatIsNoDocument(t *testing.T) {
 			err := bsoncodec.UnmarshalExtJSON(reg, []byte(text), canonical, new(bson.D))
 			if (err == nil) != (want == nil) {
 				t.Errorf("%s: got %v, the driver %v", text, err, want)
+			}
+		}
+	}
+}
+
+func (s selfMarshaled) MarshalBSON() ([]byte, error) { return s.doc, nil }
+
+func (s *selfMarshaled) UnmarshalBSON(data []byte) error {
+	s.doc = bytes.Clone(data)
+	return nil
+}
+
+func (b *both) UnmarshalBSON([]byte) error { b.by = "UnmarshalBSON"; return nil }
+
+func (b *both) UnmarshalBSONValue(byte, []byte) error { b.by = "UnmarshalBSONValue"; return nil }
+
+func (s *seenType) UnmarshalBSONValue(typ byte, _ []byte) error { s.typ = typ; return nil }
+
+type (
+	silent        struct{ A int }
+	failing       struct{}
+	failingTarget struct{ A int }
+	selfMap       map[string]string
+	zeroStranger  [16]byte
+)
+
+func (failing) MarshalBSON() ([]byte, error) { return nil, errBroken }
+
+func (*failingTarget) UnmarshalBSON([]byte) error { return errBroken }
+
+func (m selfMap) UnmarshalBSON(data []byte) error { m["n"] = fmt.Sprint(len(data)); return nil }
+
+func (z zeroStranger) IsZero() bool { return z == zeroStranger{} }
+
+func encodeWithWriter(reg *bson.Registry, v any, vw bson.ValueWriter) error {
+	enc := bson.NewEncoder(vw)
+	enc.SetRegistry(reg)
+	return enc.Encode(v)
+}
+
+// An encoder of the caller's that writes nothing and reports no error is an error.
+func TestEncoderThatWritesNothing(t *testing.T) {
+	nothing := bson.ValueEncoderFunc(func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return nil })
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
+		return bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(func(reg *bson.Registry) { reg.RegisterTypeEncoder(reflect.TypeFor[silent](), nothing) })
+	}) {
+		for _, v := range []any{silent{}, &silent{}} {
+			_, one := bsoncodec.Marshal(reg, v)
+			_, two := bsoncodec.MarshalExtJSON(reg, v, true, false)
+			if rv, err := bsoncodec.MarshalValue(reg, v); err == nil {
+				t.Errorf("%s, %T: got %v", mode, v, rv)
+			}
+			for i, err := range []error{one, two} {
+				if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("bsoncodec: cannot encode %T: ", v)) {
+					t.Errorf("%s, %d, %T: got %v", mode, i, v, err)
+				}
+			}
+		}
+	}
+}
+
+// An error of a method of the caller's is returned.
+func TestErrorsOfMethods(t *testing.T) {
+	for mode, reg := range modes(t, standard) {
+		empty := []byte{5, 0, 0, 0, 0}
+		_, one := bsoncodec.Marshal(reg, failing{})
+		_, two := bsoncodec.MarshalExtJSON(reg, failing{}, true, false)
+		for i, err := range []error{one, two, bsoncodec.Unmarshal(reg, empty, new(failingTarget)), bsoncodec.Unmarshal(reg, empty, &struct{ *failingTarget }{new(failingTarget)})} {
+			if !errors.Is(err, errBroken) {
+				t.Errorf("%s, %d: got %v", mode, i, err)
+			}
+		}
+		if err := bsoncodec.Unmarshal(reg, empty, (*failingTarget)(nil)); !errors.Is(err, bson.ErrDecodeToNil) {
+			t.Errorf("%s: a nil pointer: got %v", mode, err)
+		}
+		m := selfMap{}
+		if err := bsoncodec.Unmarshal(reg, empty, m); err != nil || m["n"] != "5" {
+			t.Errorf("%s: a map with a method: got %v, %v", mode, m, err)
+		}
+		for _, malformed := range []selfMarshaled{{bson.Raw{5, 0}}, {bson.Raw{9, 0, 0, 0, 0}}} {
+			if raw, err := bsoncodec.Marshal(reg, malformed); err == nil {
+				t.Errorf("%s: got %v", mode, raw)
+			}
+			_, want := bson.MarshalExtJSON(malformed, true, false)
+			if text, err := bsoncodec.MarshalExtJSON(reg, malformed, true, false); err == nil || fmt.Sprint(err) != fmt.Sprint(want) {
+				t.Errorf("%s: got %s and %v, the driver %v", mode, text, err, want)
+			}
+		}
+	}
+}
+
+// badEncoder is encoded by a function of the test's.
+type badEncoder struct{ N int }
+
+// An encoder that reports no error and does not write one whole document gets an error, and changes
+// no other document.
+func TestEncodersThatDoNotWriteOneDocument(t *testing.T) {
+	document := func(vw bson.ValueWriter, end bool) error {
+		dw, err := vw.WriteDocument()
+		if err != nil {
+			return err
+		}
+		vw, err = dw.WriteDocumentElement("secret")
+		if err != nil {
+			return err
+		}
+		if err := vw.WriteString("another caller's"); err != nil || !end {
+			return err
+		}
+		return dw.WriteDocumentEnd()
+	}
+	for name, encode := range map[string]func(bson.ValueWriter) error{
+		"nothing":        func(bson.ValueWriter) error { return nil },
+		"only the start": func(vw bson.ValueWriter) error { _, err := vw.WriteDocument(); return err },
+		"no end":         func(vw bson.ValueWriter) error { return document(vw, false) },
+		"no value": func(vw bson.ValueWriter) error {
+			dw, err := vw.WriteDocument()
+			if err == nil {
+				_, err = dw.WriteDocumentElement("a")
+			}
+			return err
+		},
+		"an array begun": func(vw bson.ValueWriter) error {
+			dw, err := vw.WriteDocument()
+			if err != nil {
+				return err
+			}
+			vw, err = dw.WriteDocumentElement("a")
+			if err == nil {
+				_, err = vw.WriteArray()
+			}
+			return err
+		},
+		"two":               func(vw bson.ValueWriter) error { return errors.Join(document(vw, true), document(vw, true)) },
+		"one and one begun": func(vw bson.ValueWriter) error { return errors.Join(document(vw, true), document(vw, false)) },
+		"one and the start of one": func(vw bson.ValueWriter) error {
+			err := document(vw, true)
+			_, err2 := vw.WriteDocument()
+			return errors.Join(err, err2)
+		},
+		"one and an element": func(vw bson.ValueWriter) error {
+			err := document(vw, true)
+			_, err2 := vw.(bson.DocumentWriter).WriteDocumentElement("a")
+			return errors.Join(err, err2)
+		},
+	} {
+		reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(func(reg *bson.Registry) {
+			reg.RegisterTypeEncoder(reflect.TypeFor[badEncoder](), bson.ValueEncoderFunc(
+				func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error { return encode(vw) }))
+		}))
+		want := marshal(t, bson.NewRegistry(), bson.D{{Key: "a", Value: int32(1)}})
+		for range 20 { // one of them gets the buffer of another
+			if got, err := bsoncodec.Marshal(reg, badEncoder{}); err == nil {
+				t.Errorf("%s: Marshal returns %v", name, bson.Raw(got))
+			}
+			func() {
+				defer func() { _ = recover() }() // the driver's writer panics when a document ends twice
+				if _, err := bsoncodec.MarshalValue(reg, badEncoder{}); err == nil && name == "nothing" {
+					t.Errorf("%s: MarshalValue reports no error", name)
+				}
+			}()
+			if got := marshal(t, reg, bson.D{{Key: "a", Value: int32(1)}}); !bytes.Equal(got, want) {
+				t.Fatalf("%s: the next document is %v", name, got)
+			}
+			if got, err := bsoncodec.MarshalValue(reg, int32(1)); err != nil || !bytes.Equal(got.Value, []byte{1, 0, 0, 0}) {
+				t.Fatalf("%s: the next value is %v, %v", name, got, err)
 			}
 		}
 	}

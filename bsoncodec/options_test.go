@@ -107,8 +107,6 @@ type optioned struct {
 
 type keyed struct{ N int }
 
-func (k keyed) MarshalText() ([]byte, error) { return []byte("text"), nil }
-
 // What Marshal and the others write under each option is what the driver's encoder writes under it,
 // which a client uses. Each set of options meets the registry after all others.
 func TestEncodingOptions(t *testing.T) {
@@ -224,6 +222,7 @@ func TestDecodingOptions(t *testing.T) {
 	}
 }
 
+// DecodeNative encodes and decodes with the Options that it is given.
 func TestDecodeNativeOptions(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
 	v := bson.D{{Key: "u", Value: uuidrep.NewBinary(testUUID)}, {Key: "b", Value: bson.Binary{Data: []byte{1}}}, {Key: "n", Value: []int(nil)}}
@@ -260,3 +259,5 @@ func TestTwoOptions(t *testing.T) {
 		}
 	}
 }
+
+func (k keyed) MarshalText() ([]byte, error) { return []byte("text"), nil }

@@ -18,16 +18,11 @@ import (
 // methodical has a marshaling method, so that what it holds is not encoded by the registry.
 type methodical struct{ ID strangerID }
 
-func (methodical) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.D{}) }
-
 // marshaledKey and textKeyed are keys of maps.
 type (
 	marshaledKey struct{ s string }
 	textKeyed    struct{ s string }
 )
-
-func (k marshaledKey) MarshalKey() (string, error) { return "key " + k.s, nil }
-func (k *textKeyed) MarshalText() ([]byte, error)  { return []byte("text " + k.s), nil }
 
 type withinItself struct{ Self *withinItself }
 
@@ -98,26 +93,26 @@ func TestPathsOfRefusedValues(t *testing.T) {
 		for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
 			for _, opts := range [][]bsoncodec.Options{nil, {{NilSliceAsEmpty: true}}} {
 				_, err := bsoncodec.Marshal(reg, tt.v, opts...)
-				checkPath(t, mode, err, tt.path)
+				wantPath(t, mode, err, tt.path)
 				_, err = bsoncodec.MarshalExtJSON(reg, tt.v, true, false, opts...)
-				checkPath(t, mode, err, tt.path)
+				wantPath(t, mode, err, tt.path)
 			}
-			checkPath(t, mode, encodeWith(reg, tt.v), tt.path)
+			wantPath(t, mode, encodeWith(reg, tt.v), tt.path)
 		}
 	}
 	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
 		_, err := bsoncodec.Marshal(reg, json{v}, bsoncodec.Options{UseJSONStructTags: true})
-		checkPath(t, mode, err, "the_json")
+		wantPath(t, mode, err, "the_json")
 		// The value before the one that is within itself is refused, and is found among all others.
 		_, err = encode(t, reg, bson.D{{Key: "v", Value: v}, {Key: "c", Value: cycle}})
-		checkPath(t, mode, err, "v")
+		wantPath(t, mode, err, "v")
 		// A key that is a nil pointer is the empty one, as the driver has it.
 		_, err = encode(t, reg, bson.D{{Key: "v", Value: map[*textID]strangerID{nil: v}}})
-		checkPath(t, mode, err, "v.")
+		wantPath(t, mode, err, "v.")
 		_, err = bsoncodec.MarshalValue(reg, bson.A{v})
-		checkPath(t, mode, err, "0")
+		wantPath(t, mode, err, "0")
 		_, err = bsoncodec.MarshalValue(reg, v)
-		checkPath(t, mode, err, "")
+		wantPath(t, mode, err, "")
 	}
 	// A caller's error stays as it is.
 	mine := errors.New("mine")
@@ -130,7 +125,7 @@ func TestPathsOfRefusedValues(t *testing.T) {
 	}
 }
 
-func checkPath(t *testing.T, mode string, err error, path string) {
+func wantPath(t *testing.T, mode string, err error, path string) {
 	t.Helper()
 	var e *bsoncodec.UnregisteredTypeError
 	if !errors.As(err, &e) || e.Path != path || path != "" && !strings.Contains(err.Error(), ` at "`+path+`": `) ||
@@ -178,8 +173,8 @@ func TestPathsBesideCodecsOfTheCaller(t *testing.T) {
 			{bson.D{{Key: "a", Value: reading{}}, {Key: "v", Value: v}}, ""}, // the error of decoding
 		} {
 			_, err := bsoncodec.Marshal(reg, tt.doc)
-			checkPath(t, mode, err, tt.path)
-			checkPath(t, mode, encodeWith(reg, tt.doc), tt.path)
+			wantPath(t, mode, err, tt.path)
+			wantPath(t, mode, encodeWith(reg, tt.doc), tt.path)
 		}
 	}
 }
@@ -204,7 +199,7 @@ func TestPathsWithAStructCodecOfTheCaller(t *testing.T) {
 			}
 		}
 		_, err := bsoncodec.MarshalValue(reg, bson.A{v})
-		checkPath(t, mode, err, "0")
+		wantPath(t, mode, err, "0")
 	}
 }
 
@@ -217,7 +212,7 @@ func TestPathsOfRefusedTargets(t *testing.T) {
 		raw := marshal(t, reg, bson.M{"a": bson.A{bson.M{}, bson.M{"b": bson.M{"k": testUUID}}}})
 		for _, err := range []error{decode(t, reg, raw, new(target)), decodeWith(reg, raw, new(target))} {
 			var e *bson.DecodeError
-			checkUnregistered(t, err, reflect.TypeFor[strangerID]())
+			wantUnregisteredError(t, err, reflect.TypeFor[strangerID]())
 			if !errors.As(err, &e) || !reflect.DeepEqual(e.Keys(), []string{"a", "1", "b", "k"}) || !strings.Contains(err.Error(), "reflect.TypeFor[bsoncodec_test.strangerID]()") {
 				t.Errorf("%s: got %v", mode, err)
 			}
@@ -348,6 +343,67 @@ func TestPathOfANilKey(t *testing.T) {
 		var e *bsoncodec.UnregisteredTypeError
 		if !errors.As(err, &e) || e.Path != "m.<nil>" {
 			t.Errorf("%s: got %v, want the path m.<nil>", mode, err)
+		}
+	}
+}
+
+func (methodical) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.D{}) }
+
+func (k marshaledKey) MarshalKey() (string, error) { return "key " + k.s, nil }
+
+func (k *textKeyed) MarshalText() ([]byte, error) { return []byte("text " + k.s), nil }
+
+// A value that omitempty leaves out is not the one that was refused.
+func TestPathBehindOmittedValues(t *testing.T) {
+	type doc struct {
+		A zeroStranger  `bson:",omitempty"`
+		P *zeroStranger `bson:",omitempty"`
+		B zeroStranger
+	}
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
+		_, err := bsoncodec.Marshal(reg, doc{})
+		wantPath(t, mode, err, "b")
+		_, err = bsoncodec.Marshal(reg, doc{P: &zeroStranger{}})
+		wantPath(t, mode, err, "b")
+		_, err = bsoncodec.Marshal(reg, doc{P: &zeroStranger{1}})
+		wantPath(t, mode, err, "p")
+		_, err = bsoncodec.Marshal(reg, doc{A: zeroStranger{1}})
+		wantPath(t, mode, err, "a")
+	}
+}
+
+// A type whose method has a pointer receiver is refused where the value is not addressable, and the path is that of such a value.
+func TestPathOfValuesThatAreNotAddressable(t *testing.T) {
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }) {
+		_, err := bsoncodec.Marshal(reg, bson.D{{Key: "a", Value: &pointerHook{}}, {Key: "b", Value: bson.A{pointerHook{}}}})
+		wantPath(t, mode, err, "b.0")
+		_, err = bsoncodec.MarshalValue(reg, struct{ A any }{bson.A{strangerID{}}})
+		wantPath(t, mode, err, "a.0")
+		if _, err = bsoncodec.Marshal(reg, bson.M{"a": [16]byte{}}); err == nil || !strings.Contains(err.Error(), "cannot encode [16]uint8") {
+			t.Errorf("%s: got %v", mode, err)
+		}
+	}
+}
+
+type pointerHook [16]byte
+
+func (*pointerHook) MarshalBSONValue() (byte, []byte, error) { return byte(bson.TypeNull), nil, nil }
+
+// The error of a method that is refused has the path of the value.
+func TestPathOfPromotedMethods(t *testing.T) {
+	reg := registry(t, uuidrep.Standard)
+	v := promotedCustomer{uuidrep.ID[promotedCustomer](testUUID), "x"}
+	var none *promotedCustomer
+	for path, doc := range map[string]any{
+		"a.1.b":  bson.M{"a": bson.A{1, bson.M{"b": v}}},
+		"p":      bson.M{"n": none, "p": &v},
+		"v.list": struct{ V any }{map[string]any{"list": v}},
+		"":       v,
+	} {
+		_, err := encode(t, reg, doc)
+		var e *bsoncodec.UnregisteredTypeError
+		if !errors.As(err, &e) || e.Path != path {
+			t.Errorf("got %v, want the path %s", err, path)
 		}
 	}
 }

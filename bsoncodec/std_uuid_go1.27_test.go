@@ -42,7 +42,7 @@ func TestStandardLibraryUUID(t *testing.T) {
 			for _, path := range [][]string{
 				{"u"}, {"p"}, {"pp"}, {"s", "0"}, {"sp", "0"}, {"a", "0"}, {"ss", "0", "0"}, {"m", "k"}, {"k", testUUID.String()}, {"other"},
 			} {
-				checkStored(t, raw, tt.subtype, tt.octets, path...)
+				wantStored(t, raw, tt.subtype, tt.octets, path...)
 			}
 			var out doc
 			unmarshal(t, reg, raw, &out)

@@ -118,18 +118,6 @@ func TestStructsOfTheDriversRegistries(t *testing.T) {
 
 type constantCodec struct{}
 
-func (constantCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error {
-	dw, err := vw.WriteDocument()
-	if err != nil {
-		return err
-	}
-	return dw.WriteDocumentEnd()
-}
-
-func (constantCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, _ reflect.Value) error {
-	return vr.Skip()
-}
-
 // The caller's own codec of structs stays.
 func TestStructCodecOfTheCaller(t *testing.T) {
 	own := func(reg *bson.Registry) {
@@ -208,4 +196,16 @@ func TestStructsAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func (constantCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error {
+	dw, err := vw.WriteDocument()
+	if err != nil {
+		return err
+	}
+	return dw.WriteDocumentEnd()
+}
+
+func (constantCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, _ reflect.Value) error {
+	return vr.Skip()
 }

@@ -22,25 +22,8 @@ type optional[T any] struct {
 
 func some[T any](v T) optional[T] { return optional[T]{&v} }
 
-func (o optional[T]) MarshalBSONValue() (byte, []byte, error) {
-	if o.value == nil {
-		return byte(bson.TypeNull), nil, nil
-	}
-	t, data, err := bson.MarshalValue(*o.value)
-	return byte(t), data, err
-}
-
 // set is a set of a generic library.
 type set[T comparable] struct{ m map[T]bool }
-
-func (s *set[T]) MarshalBSONValue() (byte, []byte, error) {
-	var all []T
-	for v := range s.m {
-		all = append(all, v)
-	}
-	t, data, err := bson.MarshalValue(all)
-	return byte(t), data, err
-}
 
 // account has the method of a type that changes its document before it stores it.
 type account struct {
@@ -50,19 +33,8 @@ type account struct {
 	Other  any
 }
 
-func (a account) MarshalBSON() ([]byte, error) {
-	type plain account
-	return bson.Marshal(plain(a))
-}
-
 // textAccount has its UUID as text, and stores the octets.
 type textAccount struct{ id string }
-
-func (a textAccount) MarshalBSONValue() (byte, []byte, error) {
-	u := uuid.MustParse(a.id)
-	t, data, err := bson.MarshalValue(u[:])
-	return byte(t), data, err
-}
 
 // ordered stores its UUID in the order of octets of a representation.
 type ordered struct {
@@ -70,29 +42,13 @@ type ordered struct {
 	rep uuidrep.Representation
 }
 
-func (o ordered) MarshalBSONValue() (byte, []byte, error) {
-	octets := o.rep.Permute(o.u)
-	t, data, err := bson.MarshalValue(bson.CodeWithScope{Code: "f", Scope: bson.M{"u": octets[:]}})
-	return byte(t), data, err
-}
-
 // octetsMethod is a type of kind [16]byte with a method, registered as bytes or not.
 type octetsMethod [16]byte
-
-func (o octetsMethod) MarshalBSONValue() (byte, []byte, error) {
-	t, data, err := bson.MarshalValue(o[:])
-	return byte(t), data, err
-}
 
 // sealed has a UUID and stores other octets.
 type sealed struct {
 	u      uuid.UUID
 	octets [4]uint32
-}
-
-func (s sealed) MarshalBSONValue() (byte, []byte, error) {
-	t, data, err := bson.MarshalValue(bytes.Repeat([]byte{byte(s.octets[0])}, 16))
-	return byte(t), data, err
 }
 
 // guarded has a lock and a UUID.
@@ -101,14 +57,7 @@ type guarded struct {
 	u  uuid.UUID
 }
 
-func (g *guarded) MarshalBSONValue() (byte, []byte, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	t, data, err := bson.MarshalValue(g.u)
-	return byte(t), data, err
-}
-
-func checkSubtype0(t *testing.T, doc any, raw []byte, err error, want reflect.Type, path string) {
+func wantSubtype0Error(t *testing.T, doc any, raw []byte, err error, want reflect.Type, path string) {
 	t.Helper()
 	var e *bsoncodec.UnregisteredTypeError
 	if raw != nil || !errors.As(err, &e) || e.Type != want || e.Path != path || !strings.Contains(e.Error(), "AllowSubtype0OfMethods") {
@@ -159,13 +108,13 @@ func TestSubtype0OfMethodsIsRefused(t *testing.T) {
 			reg := registry(t, r)
 			doc := bson.D{{Key: "n", Value: int32(1)}, {Key: "k", Value: tt.v}}
 			raw, err := encode(t, reg, doc)
-			checkSubtype0(t, tt.v, raw, err, typ, "k"+tt.path)
+			wantSubtype0Error(t, tt.v, raw, err, typ, "k"+tt.path)
 			raw, err = encode(t, reg, struct{ F any }{tt.v})
-			checkSubtype0(t, tt.v, raw, err, typ, "f"+tt.path)
+			wantSubtype0Error(t, tt.v, raw, err, typ, "f"+tt.path)
 			_, err = bsoncodec.MarshalValue(reg, tt.v)
-			checkSubtype0(t, tt.v, nil, err, typ, strings.TrimPrefix(tt.path, "."))
+			wantSubtype0Error(t, tt.v, nil, err, typ, strings.TrimPrefix(tt.path, "."))
 			_, err = bsoncodec.MarshalExtJSON(reg, doc, true, false)
-			checkSubtype0(t, tt.v, nil, err, typ, "k"+tt.path)
+			wantSubtype0Error(t, tt.v, nil, err, typ, "k"+tt.path)
 		}
 		// The ways to say that it is meant.
 		want, err := bson.Marshal(bson.M{"v": tt.v})
@@ -196,9 +145,9 @@ func TestSubtype0OfWholeDocumentsIsRefused(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
 	for _, doc := range []any{account{ID: testUUID}, &account{ID: testUUID}} {
 		raw, err := bsoncodec.Marshal(reg, doc)
-		checkSubtype0(t, doc, raw, err, reflect.TypeFor[account](), "")
+		wantSubtype0Error(t, doc, raw, err, reflect.TypeFor[account](), "")
 		_, err = bsoncodec.MarshalExtJSON(reg, doc, true, false)
-		checkSubtype0(t, doc, nil, err, reflect.TypeFor[account](), "")
+		wantSubtype0Error(t, doc, nil, err, reflect.TypeFor[account](), "")
 	}
 	var none *account
 	if _, err := bsoncodec.MarshalValue(reg, none); err != nil {
@@ -237,18 +186,12 @@ func TestOtherOctetsOfMethodsAreStored(t *testing.T) {
 	}
 	// A type that is registered as bytes is no UUID.
 	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterBytesType(reflect.TypeFor[octetsMethod]()))
-	checkStored(t, marshal(t, reg, bson.M{"v": octetsMethod(u)}), 0, octets, "v")
-	checkStored(t, marshal(t, reg, bson.M{"v": some(octetsMethod(u))}), 0, octets, "v")
+	wantStored(t, marshal(t, reg, bson.M{"v": octetsMethod(u)}), 0, octets, "v")
+	wantStored(t, marshal(t, reg, bson.M{"v": some(octetsMethod(u))}), 0, octets, "v")
 }
 
 // fixedAccount is an account whose method stores the UUID as subtype 4.
 type fixedAccount struct{ account }
-
-func (a account) withFixedID() fixedAccount { return fixedAccount{a} }
-
-func (a fixedAccount) MarshalBSON() ([]byte, error) {
-	return bson.Marshal(bson.D{{Key: "_id", Value: uuidrep.StandardUUID{UUID: a.ID}}, {Key: "nonce", Value: a.Nonce}})
-}
 
 // A method that fails, one that writes no BSON value and a nil receiver are left to the driver.
 func TestMethodsWithoutAValue(t *testing.T) {
@@ -266,12 +209,72 @@ type failingMethod struct{ u uuid.UUID }
 
 var errOfMethod = errors.New("of the method")
 
+// guardedNil has a method that a nil pointer can call.
+type guardedNil struct{ u uuid.UUID }
+
+// brokenMethod returns a document that ends within a value.
+type brokenMethod struct{ u uuid.UUID }
+
+func (o optional[T]) MarshalBSONValue() (byte, []byte, error) {
+	if o.value == nil {
+		return byte(bson.TypeNull), nil, nil
+	}
+	t, data, err := bson.MarshalValue(*o.value)
+	return byte(t), data, err
+}
+
+func (s *set[T]) MarshalBSONValue() (byte, []byte, error) {
+	var all []T
+	for v := range s.m {
+		all = append(all, v)
+	}
+	t, data, err := bson.MarshalValue(all)
+	return byte(t), data, err
+}
+
+func (a account) MarshalBSON() ([]byte, error) {
+	type plain account
+	return bson.Marshal(plain(a))
+}
+
+func (a textAccount) MarshalBSONValue() (byte, []byte, error) {
+	u := uuid.MustParse(a.id)
+	t, data, err := bson.MarshalValue(u[:])
+	return byte(t), data, err
+}
+
+func (o ordered) MarshalBSONValue() (byte, []byte, error) {
+	octets := o.rep.Permute(o.u)
+	t, data, err := bson.MarshalValue(bson.CodeWithScope{Code: "f", Scope: bson.M{"u": octets[:]}})
+	return byte(t), data, err
+}
+
+func (o octetsMethod) MarshalBSONValue() (byte, []byte, error) {
+	t, data, err := bson.MarshalValue(o[:])
+	return byte(t), data, err
+}
+
+func (s sealed) MarshalBSONValue() (byte, []byte, error) {
+	t, data, err := bson.MarshalValue(bytes.Repeat([]byte{byte(s.octets[0])}, 16))
+	return byte(t), data, err
+}
+
+func (g *guarded) MarshalBSONValue() (byte, []byte, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t, data, err := bson.MarshalValue(g.u)
+	return byte(t), data, err
+}
+
+func (a account) withFixedID() fixedAccount { return fixedAccount{a} }
+
+func (a fixedAccount) MarshalBSON() ([]byte, error) {
+	return bson.Marshal(bson.D{{Key: "_id", Value: uuidrep.StandardUUID{UUID: a.ID}}, {Key: "nonce", Value: a.Nonce}})
+}
+
 func (f failingMethod) MarshalBSONValue() (byte, []byte, error) {
 	return byte(bson.TypeBinary), append([]byte{16, 0, 0, 0, 0}, f.u[:]...), errOfMethod
 }
-
-// guardedNil has a method that a nil pointer can call.
-type guardedNil struct{ u uuid.UUID }
 
 func (g *guardedNil) MarshalBSONValue() (byte, []byte, error) {
 	if g == nil {
@@ -279,9 +282,6 @@ func (g *guardedNil) MarshalBSONValue() (byte, []byte, error) {
 	}
 	return (&guarded{u: g.u}).MarshalBSONValue()
 }
-
-// brokenMethod returns a document that ends within a value.
-type brokenMethod struct{ u uuid.UUID }
 
 func (b brokenMethod) MarshalBSON() ([]byte, error) {
 	return append([]byte{40, 0, 0, 0, 5, 'u', 0, 16, 0, 0, 0, 0}, b.u[:3]...), nil

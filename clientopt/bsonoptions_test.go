@@ -169,6 +169,7 @@ func TestForeignRegistry(t *testing.T) {
 	}
 }
 
+// CollectionCodec of no collection is an error.
 func TestCodecOfNothing(t *testing.T) {
 	if _, _, err := CollectionCodec(nil); err == nil || err.Error() != "clientopt: the collection is nil" {
 		t.Errorf("got %v", err)

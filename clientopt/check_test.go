@@ -33,8 +33,8 @@ func (s *silence) options() *options.ClientOptions {
 	})
 }
 
-// checkAll checks a client, a database and a collection of it.
-func checkAll(t *testing.T, client *mongo.Client, check func(what string, s Setup, err error)) {
+// eachSetup checks a client, a database and a collection of it.
+func eachSetup(t *testing.T, client *mongo.Client, check func(what string, s Setup, err error)) {
 	t.Helper()
 	s, err := Check(client)
 	check("client", s, err)
@@ -44,6 +44,8 @@ func checkAll(t *testing.T, client *mongo.Client, check func(what string, s Setu
 	check("collection", s, err)
 }
 
+// Check tells the representation, the plans and the options that are at work in a client, a database or a
+// collection.
 func TestCheck(t *testing.T) {
 	quiet := new(silence)
 	for _, r := range []uuidrep.Representation{
@@ -61,7 +63,7 @@ func TestCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
-			checkAll(t, client, func(what string, s Setup, err error) {
+			eachSetup(t, client, func(what string, s Setup, err error) {
 				if (err != nil) != (r == uuidrep.Unspecified) || s != (Setup{Representation: r, Options: want}) || s.String() != text {
 					t.Errorf("the %s: got %v, %v, want %s", what, s, err, text)
 				}
@@ -89,7 +91,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = text.Disconnect(context.Background()) })
-	checkAll(t, text, func(what string, s Setup, err error) {
+	eachSetup(t, text, func(what string, s Setup, err error) {
 		if err != nil || !s.Text || s.String() != "text" {
 			t.Errorf("the %s with text: got %v, %v", what, s, err)
 		}
@@ -123,7 +125,7 @@ func TestCheckForeign(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
-		checkAll(t, client, func(what string, s Setup, err error) {
+		eachSetup(t, client, func(what string, s Setup, err error) {
 			if !errors.Is(err, ErrForeignRegistry) || s != (Setup{}) || !strings.HasPrefix(err.Error(), "clientopt: ") ||
 				!strings.Contains(err.Error(), "of the "+what) || !strings.Contains(err.Error(), "clientopt.Connect") {
 				t.Errorf("%s, the %s: got %v, %v", name, what, s, err)
@@ -135,6 +137,8 @@ func TestCheckForeign(t *testing.T) {
 	}
 }
 
+// Check of nil, of a zero value and of a registry that this library did not build is an error that says what
+// to do.
 func TestCheckMistakes(t *testing.T) {
 	if _, err := Check((*mongo.Client)(nil)); err == nil || err.Error() != "clientopt: the client is nil" {
 		t.Error(err)
@@ -158,7 +162,7 @@ func TestCheckMistakes(t *testing.T) {
 		func(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
 			return vw.WriteBinary(make([]byte, 16))
 		}))
-	checkAll(t, client, func(what string, s Setup, err error) {
+	eachSetup(t, client, func(what string, s Setup, err error) {
 		if err == nil || s != (Setup{}) || !strings.Contains(err.Error(), "codec of the caller's") || !strings.Contains(err.Error(), "it writes binary") {
 			t.Errorf("the %s with a codec of the caller's: got %v, %v", what, s, err)
 		}

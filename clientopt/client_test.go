@@ -18,6 +18,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
+// A client of Connect sends UUIDs in the representation of its connection string.
 func TestConnect(t *testing.T) {
 	ctx := context.Background()
 	for want := range stored {
@@ -28,17 +29,18 @@ func TestConnect(t *testing.T) {
 			if err != nil || res.InsertedID != testUUID {
 				t.Errorf("%v, %v", res, err)
 			}
-			checkStored(t, s.insertedID(t), want)
+			wantStored(t, s.insertedID(t), want)
 
 			var doc bson.M
 			if err := coll.FindOne(ctx, bson.D{{Key: "_id", Value: testUUID}}).Decode(&doc); err != nil || doc["_id"] != testUUID {
 				t.Errorf("found %v, %v", doc, err)
 			}
-			checkStored(t, s.sent("find")[0].Lookup("filter", "_id"), want)
+			wantStored(t, s.sent("find")[0].Lookup("filter", "_id"), want)
 		})
 	}
 }
 
+// Two clients of one program have two representations.
 func TestTwoClients(t *testing.T) {
 	s := &server{}
 	java := connect(t, s, "mongodb://h/?uuidRepresentation=javaLegacy")
@@ -53,17 +55,18 @@ func TestTwoClients(t *testing.T) {
 		if err := insert(java); err != nil {
 			t.Fatal(err)
 		}
-		checkStored(t, s.insertedID(t), uuidrep.JavaLegacy)
+		wantStored(t, s.insertedID(t), uuidrep.JavaLegacy)
 		if err := insert(standard); err != nil {
 			t.Fatal(err)
 		}
-		checkStored(t, s.insertedID(t), uuidrep.Standard)
+		wantStored(t, s.insertedID(t), uuidrep.Standard)
 		if err := insert(silent); !errors.Is(err, uuidrep.ErrUnspecified) {
 			t.Fatal(err)
 		}
 	}
 }
 
+// Without a representation, the default of the specification, a UUID is an error and no command is sent.
 func TestUnspecifiedSendsNothing(t *testing.T) {
 	ctx := context.Background()
 	for _, uri := range []string{"mongodb://h/", "mongodb://h/?uuidRepresentation=unspecified"} {
@@ -87,6 +90,8 @@ func TestUnspecifiedSendsNothing(t *testing.T) {
 	}
 }
 
+// A representation in a connection string, that of the client options included, comes before
+// WithDefaultRepresentation, of which the last counts.
 func TestPrecedence(t *testing.T) {
 	const standard, java, csharp, python = uuidrep.Standard, uuidrep.JavaLegacy, uuidrep.CSharpLegacy, uuidrep.PythonLegacy
 	fallback := WithDefaultRepresentation
@@ -122,10 +127,11 @@ func TestPrecedence(t *testing.T) {
 			t.Errorf("%s: %v", c.uri, err)
 			continue
 		}
-		checkStored(t, rv, c.want)
+		wantStored(t, rv, c.want)
 	}
 }
 
+// A database or a collection with a registry of its own has its representation.
 func TestDatabaseAndCollectionRegistry(t *testing.T) {
 	java, err := bsoncodec.NewRegistry(uuidrep.JavaLegacy)
 	if err != nil {
@@ -151,7 +157,7 @@ func TestDatabaseAndCollectionRegistry(t *testing.T) {
 		if _, err := c.coll.InsertOne(context.Background(), bson.M{"_id": testUUID}); err != nil {
 			t.Fatal(err)
 		}
-		checkStored(t, s.insertedID(t), c.want)
+		wantStored(t, s.insertedID(t), c.want)
 	}
 
 	// The type of the value takes precedence over all of them.
@@ -159,9 +165,10 @@ func TestDatabaseAndCollectionRegistry(t *testing.T) {
 	if _, err := coll.InsertOne(context.Background(), bson.M{"_id": uuidrep.PythonLegacyUUID{UUID: testUUID}}); err != nil {
 		t.Fatal(err)
 	}
-	checkStored(t, s.insertedID(t), uuidrep.PythonLegacy)
+	wantStored(t, s.insertedID(t), uuidrep.PythonLegacy)
 }
 
+// The BSONOptions of the caller are in force beside the registry.
 func TestBSONOptionsStay(t *testing.T) {
 	s := &server{found: bson.D{{Key: "_id", Value: stored[uuidrep.Standard]}, {Key: "sub", Value: bson.D{{Key: "b", Value: bson.Binary{Data: []byte("x")}}}}}}
 	client := connect(t, s, "mongodb://h/?uuidRepresentation=standard", WithClientOptions(
@@ -176,7 +183,7 @@ func TestBSONOptionsStay(t *testing.T) {
 	if list := s.sent("insert")[0].Lookup("documents", "0", "list"); list.Type != bson.TypeArray {
 		t.Errorf("a nil slice was sent as %v", list)
 	}
-	checkStored(t, s.insertedID(t), uuidrep.Standard)
+	wantStored(t, s.insertedID(t), uuidrep.Standard)
 
 	var got bson.M
 	if err := coll.FindOne(context.Background(), bson.D{}).Decode(&got); err != nil {
@@ -188,6 +195,7 @@ func TestBSONOptionsStay(t *testing.T) {
 	}
 }
 
+// The registry of a client encodes the documents of package autoid.
 func TestAutoIDIsRegistered(t *testing.T) {
 	s := &server{}
 	client := connect(t, s, "mongodb://h/?uuidRepresentation=javaLegacy")
@@ -195,9 +203,10 @@ func TestAutoIDIsRegistered(t *testing.T) {
 	if _, err := users.InsertOne(context.Background(), bson.M{"name": "Ada"}); err != nil {
 		t.Fatal(err)
 	}
-	checkStored(t, s.insertedID(t), uuidrep.JavaLegacy)
+	wantStored(t, s.insertedID(t), uuidrep.JavaLegacy)
 }
 
+// WithRegistryBuilder configures the registry of the client.
 func TestWithRegistry(t *testing.T) {
 	type own [16]byte
 	calls := 0
@@ -213,13 +222,15 @@ func TestWithRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkStored(t, rv, uuidrep.CSharpLegacy)
+		wantStored(t, rv, uuidrep.CSharpLegacy)
 	}
 	if calls != 4 {
 		t.Errorf("%d calls, want one for each function and ApplyURI", calls)
 	}
 }
 
+// An Option that is nil or not valid, a registry in the client options and two representations are errors of
+// ApplyURI, before any look-up.
 func TestOptionErrors(t *testing.T) {
 	lookups := refuseDNS(t)
 	reg := bson.NewRegistry()
@@ -268,6 +279,7 @@ func keyVault(uri string) *options.ClientOptions {
 		SetKeyVaultClientOptions(options.Client().ApplyURI(uri)))
 }
 
+// Client options are merged as by options.MergeClientOptions, and the given ones are not changed.
 func TestMergesAsTheDriver(t *testing.T) {
 	const uri = "mongodb://u:p@h:1,i:2/db?appName=uri&maxPoolSize=7&uuidRepresentation=standard&retryWrites=false"
 	first := options.Client().SetAppName("first").SetMinPoolSize(3)
@@ -306,6 +318,7 @@ func exported(o *options.ClientOptions) map[string]any {
 	return m
 }
 
+// Concurrent calls of ApplyURI can share their Options.
 func TestConcurrentUse(t *testing.T) {
 	opts := []Option{
 		WithDefaultRepresentation(uuidrep.JavaLegacy),

@@ -18,6 +18,7 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
+// Collection returns a collection with another representation and the BSON options of the given one.
 func TestCollection(t *testing.T) {
 	ctx := context.Background()
 	s := &server{}
@@ -38,7 +39,7 @@ func TestCollection(t *testing.T) {
 		if list := s.sent("insert")[0].Lookup("documents", "0", "list"); list.Type != bson.TypeArray {
 			t.Errorf("a nil slice was sent as %v", list)
 		}
-		checkStored(t, s.insertedID(t), want)
+		wantStored(t, s.insertedID(t), want)
 		if coll.Name() != "orders" || coll.Database().Name() != "db" {
 			t.Errorf("the collection is %s.%s", coll.Database().Name(), coll.Name())
 		}
@@ -46,7 +47,7 @@ func TestCollection(t *testing.T) {
 	if _, err := standard.InsertOne(ctx, bson.M{"_id": testUUID}); err != nil {
 		t.Fatal(err)
 	}
-	checkStored(t, s.insertedID(t), uuidrep.Standard)
+	wantStored(t, s.insertedID(t), uuidrep.Standard)
 
 	unspecified, err := Collection(standard, uuidrep.Unspecified)
 	if err != nil {
@@ -57,6 +58,7 @@ func TestCollection(t *testing.T) {
 	}
 }
 
+// Collection takes the options of a registry, and reports their errors.
 func TestCollectionOptions(t *testing.T) {
 	type own uuid.UUID
 	client := connect(t, &server{}, "mongodb://h/")
@@ -69,7 +71,7 @@ func TestCollectionOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkStored(t, rv, uuidrep.JavaLegacy)
+	wantStored(t, rv, uuidrep.JavaLegacy)
 
 	for _, c := range []struct {
 		coll *mongo.Collection

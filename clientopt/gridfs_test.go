@@ -38,6 +38,7 @@ var uploads = map[string]func(*testing.T, *GridFSBucket, ...options.Lister[optio
 	},
 }
 
+// The metadata of the files in a bucket of GridFS have the representation of the client.
 func TestGridFS(t *testing.T) {
 	for name, upload := range uploads {
 		for want := range stored {
@@ -55,7 +56,7 @@ func TestGridFS(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			// The BSON options of the client are ignored: the driver's own default name of the field is stored.
-			checkStored(t, s.file(t).Lookup("metadata", "owner"), want)
+			wantStored(t, s.file(t).Lookup("metadata", "owner"), want)
 			if err := upload(t, bucket); err != nil {
 				t.Fatalf("%s without options: %v", name, err)
 			}
@@ -120,6 +121,7 @@ func TestGridFSRegistryOfTheCaller(t *testing.T) {
 	}
 }
 
+// GridFS of nothing, and of a database whose registry this library did not build, is an error.
 func TestGridFSMistakes(t *testing.T) {
 	if b, err := GridFS(nil); err == nil || b != nil {
 		t.Errorf("nil: got %v, %v", b, err)

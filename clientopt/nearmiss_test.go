@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+// An option of a connection string that is spelled almost as uuidRepresentation is an error that says so; the
+// driver ignores it.
 func TestNearMisses(t *testing.T) {
 	refuseDNS(t)
 	for _, c := range []struct{ options, want string }{
@@ -82,6 +84,7 @@ func TestKnownOptions(t *testing.T) {
 	}
 }
 
+// distance is the Levenshtein distance.
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

@@ -64,12 +64,13 @@ func allErrors(uri string) []error {
 	return []error{errRepresentation, errApply, errBuilder, errNested, errSecond}
 }
 
+// No error shows a secret of the connection string, wherever it stands in it.
 func TestNoErrorShowsSecrets(t *testing.T) {
-	t.Run("no DNS", func(t *testing.T) { refuseDNS(t); testNoErrorShowsSecrets(t) })
-	t.Run("DNS", func(t *testing.T) { serveDNS(t, "a.b.elsewhere.test", ""); testNoErrorShowsSecrets(t) })
+	t.Run("no DNS", func(t *testing.T) { refuseDNS(t); wantNoSecretsInErrors(t) })
+	t.Run("DNS", func(t *testing.T) { serveDNS(t, "a.b.elsewhere.test", ""); wantNoSecretsInErrors(t) })
 }
 
-func testNoErrorShowsSecrets(t *testing.T) {
+func wantNoSecretsInErrors(t *testing.T) {
 	const secret = "Hush4you"
 	for _, uri := range []string{
 		// Without the @, the driver shows the password: as a port, as an address, or as an escape.
@@ -167,6 +168,7 @@ func TestDriverShowsSecrets(t *testing.T) {
 	}
 }
 
+// No error shows a secret of the client options.
 func TestSecretsOfClientOptions(t *testing.T) {
 	auth := options.Credential{
 		AuthMechanism:           "MONGODB-OIDC",
@@ -239,6 +241,7 @@ func TestDriverErrorsStay(t *testing.T) {
 	}
 }
 
+// An error whose text had a secret still answers to errors.Is, and gives no error that has it.
 func TestRedactedError(t *testing.T) {
 	// The password is in the path. The remaining error supports errors.Is, and errors.As returns no
 	// *PathError.

@@ -132,7 +132,7 @@ func (s *server) insertedID(t *testing.T) bson.RawValue {
 	return inserts[0].Lookup("documents", "0", "_id")
 }
 
-func checkStored(t *testing.T, got bson.RawValue, want uuidrep.Representation) {
+func wantStored(t *testing.T, got bson.RawValue, want uuidrep.Representation) {
 	t.Helper()
 	subtype, data, ok := got.BinaryOK()
 	if w := stored[want]; !ok || subtype != w.Subtype || !bytes.Equal(data, w.Data) {

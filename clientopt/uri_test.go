@@ -15,6 +15,8 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
+// Representation reads the option as the specification of connection strings says: in any letter case,
+// percent-encoded.
 func TestRepresentation(t *testing.T) {
 	refuseDNS(t)
 	const (
@@ -93,6 +95,8 @@ func TestRepresentation(t *testing.T) {
 	}
 }
 
+// A representation that is not known, two different ones, and a connection string that the driver refuses are
+// errors.
 func TestRepresentationErrors(t *testing.T) {
 	refuseDNS(t)
 	for _, c := range []struct{ uri, want string }{
@@ -151,8 +155,8 @@ func TestRepresentationErrors(t *testing.T) {
 	}
 }
 
-// checkAgainstDriver compares parse with the driver's own parser, without DNS.
-func checkAgainstDriver(t *testing.T, uri string) {
+// wantAsTheDriver compares parse with the driver's own parser, without DNS.
+func wantAsTheDriver(t *testing.T, uri string) {
 	t.Helper()
 	plain := uri
 	if rest, ok := strings.CutPrefix(uri, "mongodb+srv://"); ok {
@@ -220,7 +224,7 @@ func FuzzRepresentation(f *testing.F) {
 	}
 	refuseDNS(f)
 	f.Fuzz(func(t *testing.T, uri string) {
-		checkAgainstDriver(t, uri)
+		wantAsTheDriver(t, uri)
 		r, err := Representation(uri)
 		if err != nil {
 			if r != uuidrep.Unspecified || !strings.HasPrefix(err.Error(), "clientopt: ") {
@@ -285,6 +289,8 @@ func TestValidatesTheWhole(t *testing.T) {
 	}
 }
 
+// The representation of an SRV connection string is read without a look-up, and the client has the options of
+// its TXT record.
 func TestSRV(t *testing.T) {
 	lookups := serveDNS(t, "a.b.example.com", "authSource=other&replicaSet=rs0")
 	const uri = "mongodb+srv://u:p@cluster.example.com/?uuidRepresentation=javaLegacy"
@@ -302,7 +308,7 @@ func TestSRV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkStored(t, rv, uuidrep.JavaLegacy)
+	wantStored(t, rv, uuidrep.JavaLegacy)
 
 	// A TXT record cannot have the option. The driver returns an error.
 	serveDNS(t, "a.b.example.com", "uuidRepresentation=standard")

@@ -47,22 +47,6 @@ type (
 	}
 )
 
-var _ = strangeID{}.strangerID // staticcheck does not see that reflection reads it
-
-func (i privateID) MarshalText() ([]byte, error)     { return i.id.MarshalText() }
-func (i privatePtr) MarshalText() ([]byte, error)    { return i.id.MarshalText() }
-func (i privateFixed) MarshalText() ([]byte, error)  { return i.id.MarshalText() }
-func (i privateNested) MarshalText() ([]byte, error) { return i.id.MarshalText() }
-func (i *privateJSON) MarshalJSON() ([]byte, error)  { return json.Marshal(uuid.UUID(i.id)) }
-func (*scannedID) Scan(any) error                    { return nil }
-
-func (i *pointerMethods) MarshalText() ([]byte, error) { return i.id.MarshalText() }
-func (i *pointerMethods) MarshalBSONValue() (byte, []byte, error) {
-	return uuidrep.StandardUUID{UUID: i.id}.MarshalBSONValue()
-}
-
-var _ = genericID[int]{}.cache
-
 // The types below have the form of the ones above but for one thing.
 type (
 	exportedID struct{ ID uuid.UUID }
@@ -99,9 +83,6 @@ type (
 	aroundNotUUID struct{ notUUID }
 )
 
-func (*taggedNull) Scan(any) error  { return nil }
-func (*taggedValid) Scan(any) error { return nil }
-
 // modes are the ways in which a registry encodes structs.
 func modes(t *testing.T, b func() *bsoncodec.RegistryBuilder) map[string]*bson.Registry {
 	t.Helper()
@@ -116,6 +97,8 @@ func standard() *bsoncodec.RegistryBuilder {
 	return bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[orderID]())
 }
 
+// A struct around a UUID, of which the driver would write the document {uuid: …}, is refused inside
+// documents.
 func TestWrappersAreRefused(t *testing.T) {
 	u := testUUID
 	for i, b := range []func() *bsoncodec.RegistryBuilder{
@@ -131,30 +114,30 @@ func TestWrappersAreRefused(t *testing.T) {
 				continue
 			}
 			t.Run(mode, func(t *testing.T) {
-				testWrapper(t, reg, embeddedID{u}, "RegisterUUIDType")
-				testWrapper(t, reg, embeddedOwn{orderID(u)}, "RegisterUUIDType")
-				testWrapper(t, reg, embeddedPtr{&u}, "RegisterDocumentType")
-				testWrapper(t, reg, embeddedNil{uuid.NullUUID{UUID: u, Valid: true}}, "RegisterDocumentType")
-				testWrapper(t, reg, nestedID{embeddedID{u}}, "RegisterUUIDType")
-				testWrapper(t, reg, genericID[string]{UUID: u}, "RegisterUUIDType(reflect.TypeFor[bsoncodec_test.genericID[string]]())")
-				testWrapper(t, reg, privateID{u}, "RegisterUUIDType")
-				testWrapper(t, reg, privatePtr{&u}, "RegisterDocumentType")
-				testWrapper(t, reg, privateFixed{uuidrep.StandardUUID{UUID: u}}, "RegisterUUIDType")
-				testWrapper(t, reg, privateNested{embeddedID{u}}, "RegisterUUIDType")
-				testWrapper(t, reg, privateJSON{orderID(u)}, "RegisterUUIDType")
-				testWrapper(t, reg, jsonID{u}, "RegisterUUIDType")
-				testWrapper(t, reg, aroundJSON{jsonID{u}}, "RegisterUUIDType")
-				testWrapper(t, reg, deepPtr{embeddedPtr{&u}}, "RegisterDocumentType")
-				testWrapper(t, reg, sql.Null[uuid.UUID]{V: u, Valid: true}, "RegisterNullUUIDType(reflect.TypeFor[sql.Null[uuid.UUID]]())")
-				testWrapper(t, reg, sql.Null[orderID]{V: orderID(u), Valid: true}, "RegisterNullUUIDType")
-				testWrapper(t, reg, sql.Null[embeddedID]{V: embeddedID{u}, Valid: true}, "RegisterNullUUIDType")
-				testWrapper(t, reg, scannedID{ID: orderID(u)}, "RegisterNullUUIDType")
+				wantWrapperRefused(t, reg, embeddedID{u}, "RegisterUUIDType")
+				wantWrapperRefused(t, reg, embeddedOwn{orderID(u)}, "RegisterUUIDType")
+				wantWrapperRefused(t, reg, embeddedPtr{&u}, "RegisterDocumentType")
+				wantWrapperRefused(t, reg, embeddedNil{uuid.NullUUID{UUID: u, Valid: true}}, "RegisterDocumentType")
+				wantWrapperRefused(t, reg, nestedID{embeddedID{u}}, "RegisterUUIDType")
+				wantWrapperRefused(t, reg, genericID[string]{UUID: u}, "RegisterUUIDType(reflect.TypeFor[bsoncodec_test.genericID[string]]())")
+				wantWrapperRefused(t, reg, privateID{u}, "RegisterUUIDType")
+				wantWrapperRefused(t, reg, privatePtr{&u}, "RegisterDocumentType")
+				wantWrapperRefused(t, reg, privateFixed{uuidrep.StandardUUID{UUID: u}}, "RegisterUUIDType")
+				wantWrapperRefused(t, reg, privateNested{embeddedID{u}}, "RegisterUUIDType")
+				wantWrapperRefused(t, reg, privateJSON{orderID(u)}, "RegisterUUIDType")
+				wantWrapperRefused(t, reg, jsonID{u}, "RegisterUUIDType")
+				wantWrapperRefused(t, reg, aroundJSON{jsonID{u}}, "RegisterUUIDType")
+				wantWrapperRefused(t, reg, deepPtr{embeddedPtr{&u}}, "RegisterDocumentType")
+				wantWrapperRefused(t, reg, sql.Null[uuid.UUID]{V: u, Valid: true}, "RegisterNullUUIDType(reflect.TypeFor[sql.Null[uuid.UUID]]())")
+				wantWrapperRefused(t, reg, sql.Null[orderID]{V: orderID(u), Valid: true}, "RegisterNullUUIDType")
+				wantWrapperRefused(t, reg, sql.Null[embeddedID]{V: embeddedID{u}, Valid: true}, "RegisterNullUUIDType")
+				wantWrapperRefused(t, reg, scannedID{ID: orderID(u)}, "RegisterNullUUIDType")
 			})
 		}
 	}
 }
 
-func checkWrapper(t *testing.T, err error, typ reflect.Type, wayOut string) {
+func wantWrapperError(t *testing.T, err error, typ reflect.Type, wayOut string) {
 	t.Helper()
 	var e *bsoncodec.UnregisteredTypeError
 	if !errors.As(err, &e) || e.Type != typ || !strings.Contains(err.Error(), wayOut) || !strings.Contains(err.Error(), "RegisterDocumentType") ||
@@ -166,7 +149,7 @@ func checkWrapper(t *testing.T, err error, typ reflect.Type, wayOut string) {
 // everyOption are Options that do not change the struct tags.
 var everyOption = bsoncodec.Options{OmitZeroStruct: true, NilMapAsEmpty: true, ZeroMaps: true, BinaryAsSlice: true}
 
-func testWrapper[T any](t *testing.T, reg *bson.Registry, v T, wayOut string) {
+func wantWrapperRefused[T any](t *testing.T, reg *bson.Registry, v T, wayOut string) {
 	t.Helper()
 	typ := reflect.TypeFor[T]()
 	type minSize struct {
@@ -178,14 +161,14 @@ func testWrapper[T any](t *testing.T, reg *bson.Registry, v T, wayOut string) {
 			if raw != nil {
 				t.Errorf("%T: got %v", doc, bson.Raw(raw))
 			}
-			checkWrapper(t, err, typ, wayOut)
+			wantWrapperError(t, err, typ, wayOut)
 		}
-		checkWrapper(t, encodeWith(reg, doc), typ, wayOut)
+		wantWrapperError(t, encodeWith(reg, doc), typ, wayOut)
 	}
 	_, err := bsoncodec.MarshalValue(reg, v)
-	checkWrapper(t, err, typ, wayOut)
+	wantWrapperError(t, err, typ, wayOut)
 	_, err = bsoncodec.MarshalExtJSON(reg, bson.M{"v": v}, true, false)
-	checkWrapper(t, err, typ, wayOut)
+	wantWrapperError(t, err, typ, wayOut)
 
 	stock := bson.NewRegistry()
 	for _, value := range []any{bson.Binary{Subtype: 4, Data: octetsStandard}, bson.D{{Key: "uuid", Value: bson.Binary{Subtype: 4, Data: octetsStandard}}}, bson.D{}, nil, "x"} {
@@ -207,9 +190,9 @@ func testWrapper[T any](t *testing.T, reg *bson.Registry, v T, wayOut string) {
 				continue // the any holds nothing any more
 			}
 			for _, opts := range [][]bsoncodec.Options{nil, {everyOption}} {
-				checkWrapper(t, bsoncodec.Unmarshal(reg, tt.raw, tt.target(), opts...), typ, wayOut)
+				wantWrapperError(t, bsoncodec.Unmarshal(reg, tt.raw, tt.target(), opts...), typ, wayOut)
 			}
-			checkWrapper(t, decodeWith(reg, tt.raw, tt.target()), typ, wayOut)
+			wantWrapperError(t, decodeWith(reg, tt.raw, tt.target()), typ, wayOut)
 		}
 	}
 }
@@ -218,18 +201,18 @@ func testWrapper[T any](t *testing.T, reg *bson.Registry, v T, wayOut string) {
 func TestWrappersAsWholeDocuments(t *testing.T) {
 	for mode, reg := range modes(t, standard) {
 		t.Run(mode, func(t *testing.T) {
-			testWhole(t, reg, embeddedID{testUUID})
-			testWhole(t, reg, embeddedPtr{&testUUID})
-			testWhole(t, reg, genericID[string]{UUID: testUUID})
-			testWhole(t, reg, jsonID{testUUID})
-			testWhole(t, reg, sql.Null[uuid.UUID]{V: testUUID, Valid: true})
-			testWhole(t, reg, sql.Null[orderID]{V: orderID(testUUID), Valid: true})
-			testWhole(t, reg, scannedID{ID: orderID(testUUID)})
+			wantWholeStored(t, reg, embeddedID{testUUID})
+			wantWholeStored(t, reg, embeddedPtr{&testUUID})
+			wantWholeStored(t, reg, genericID[string]{UUID: testUUID})
+			wantWholeStored(t, reg, jsonID{testUUID})
+			wantWholeStored(t, reg, sql.Null[uuid.UUID]{V: testUUID, Valid: true})
+			wantWholeStored(t, reg, sql.Null[orderID]{V: orderID(testUUID), Valid: true})
+			wantWholeStored(t, reg, scannedID{ID: orderID(testUUID)})
 		})
 	}
 }
 
-func testWhole[T any](t *testing.T, reg *bson.Registry, v T) {
+func wantWholeStored[T any](t *testing.T, reg *bson.Registry, v T) {
 	t.Helper()
 	want := encodeUsually(t, v)
 	for _, opts := range [][]bsoncodec.Options{nil, {everyOption}} {
@@ -345,11 +328,11 @@ func TestOtherStructsAreTheDrivers(t *testing.T) {
 			marshal(t, reg, bson.D{{Key: "v", Value: aroundNotUUID{}}})
 		}
 		raw := marshal(t, reg, bson.D{{Key: "v", Value: fixedID{uuidrep.StandardUUID{UUID: u}}}})
-		checkStored(t, raw, 4, octetsStandard, "v")
+		wantStored(t, raw, 4, octetsStandard, "v")
 	}
 	// The kind [16]byte alone makes a UUID, unless the builder says that it is plain bytes.
 	_, err := bsoncodec.Marshal(build(t, standard()), bson.M{"v": strangeID{}})
-	checkWrapper(t, err, reflect.TypeFor[strangeID](), "RegisterUUIDType")
+	wantWrapperError(t, err, reflect.TypeFor[strangeID](), "RegisterUUIDType")
 	stranger := reflect.TypeFor[strangerID]()
 	for _, b := range []*bsoncodec.RegistryBuilder{standard().UnregisteredAsBytes(), standard().RegisterBytesType(stranger)} {
 		raw := marshal(t, build(t, b), bson.M{"v": strangeID{}})
@@ -365,7 +348,7 @@ func TestOtherStructsAreTheDrivers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkStored(t, raw, 4, octetsStandard, "v", "id")
+	wantStored(t, raw, 4, octetsStandard, "v", "id")
 	var out doc
 	if err := bsoncodec.Unmarshal(reg, raw, &out, opts); err != nil || out.V.UUID != u {
 		t.Errorf("got %v, %v", out, err)
@@ -375,13 +358,13 @@ func TestOtherStructsAreTheDrivers(t *testing.T) {
 		Name string `json:"-"`
 	}
 	_, err = bsoncodec.Marshal(reg, bson.M{"v": skipped{UUID: u}}, opts)
-	checkWrapper(t, err, reflect.TypeFor[skipped](), "RegisterDocumentType")
+	wantWrapperError(t, err, reflect.TypeFor[skipped](), "RegisterDocumentType")
 	allowed := build(t, standard().RegisterDocumentType(reflect.TypeFor[skipped]()))
 	if raw, err = bsoncodec.Marshal(allowed, bson.M{"v": skipped{UUID: u}}, opts); err != nil {
 		t.Fatal(err)
 	}
-	checkStored(t, raw, 4, octetsStandard, "v", "uuid")
-	checkStored(t, marshal(t, reg, bson.M{"v": skipped{UUID: u}}), 4, octetsStandard, "v", "uuid")
+	wantStored(t, raw, 4, octetsStandard, "v", "uuid")
+	wantStored(t, marshal(t, reg, bson.M{"v": skipped{UUID: u}}), 4, octetsStandard, "v", "uuid")
 }
 
 // A type with a codec, a hook or a marshaling method is not refused, each in its direction.
@@ -394,7 +377,7 @@ func TestWrappersWithCodecs(t *testing.T) {
 		if raw.Lookup("v").StringValue() != "mine" {
 			t.Errorf("%s: got %v", mode, raw)
 		}
-		checkWrapper(t, decode(t, reg, raw, new(struct{ V embeddedID })), typ, "RegisterUUIDType")
+		wantWrapperError(t, decode(t, reg, raw, new(struct{ V embeddedID })), typ, "RegisterUUIDType")
 	}
 	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
 		return standard().With(func(reg *bson.Registry) {
@@ -412,8 +395,8 @@ func TestWrappersWithCodecs(t *testing.T) {
 	// Methods with a pointer receiver are called for addressable values only.
 	for mode, reg := range modes(t, standard) {
 		v := pointerMethods{testUUID}
-		checkStored(t, marshal(t, reg, bson.M{"v": &v}), 4, octetsStandard, "v")
-		checkStored(t, marshal(t, reg, &struct{ V pointerMethods }{v}), 4, octetsStandard, "v")
+		wantStored(t, marshal(t, reg, bson.M{"v": &v}), 4, octetsStandard, "v")
+		wantStored(t, marshal(t, reg, &struct{ V pointerMethods }{v}), 4, octetsStandard, "v")
 		for _, doc := range []any{bson.M{"v": v}, struct{ V pointerMethods }{v}, bson.D{{Key: "p", Value: &v}, {Key: "v", Value: v}}} {
 			_, err := encode(t, reg, doc)
 			var e *bsoncodec.UnregisteredTypeError
@@ -450,6 +433,7 @@ func wrappedTypes(b *bsoncodec.RegistryBuilder) *bsoncodec.RegistryBuilder {
 	return b.RegisterNullUUIDType(reflect.TypeFor[sql.Null[embeddedID]]())
 }
 
+// A struct around a UUID that is registered is its UUID in every place, by each way to write one.
 func TestRegisteredWrappers(t *testing.T) {
 	e := embeddedID{testUUID}
 	in := wrapped{V: e, P: &e, S: []embeddedID{e, {}}, Q: []*embeddedID{&e, nil}, A: [2]embeddedID{e}, M: map[string]embeddedID{"k": e},
@@ -478,7 +462,7 @@ func TestRegisteredWrappers(t *testing.T) {
 							}
 						} else {
 							for _, path := range [][]string{{"v"}, {"p"}, {"s", "0"}, {"q", "0"}, {"a", "0"}, {"m", "k"}, {"g"}, {"i"}, {"j"}, {"t"}, {"l"}} {
-								checkStored(t, raw, tt.subtype, tt.octets, path...)
+								wantStored(t, raw, tt.subtype, tt.octets, path...)
 							}
 						}
 						var out wrapped
@@ -641,7 +625,7 @@ func TestRegisterDocumentType(t *testing.T) {
 		next := marshal(t, build(t, wrappedTypes(standard()).RegisterNullUUIDType(reflect.TypeFor[sql.Null[orderID]]())), bson.D{
 			{Key: "e", Value: in.E}, {Key: "n", Value: in.N}, {Key: "z", Value: in.Z}, {Key: "s", Value: in.S}, {Key: "p", Value: in.P}, {Key: "l", Value: in.L}, {Key: "i", Value: in.I},
 		})
-		checkStored(t, next, 4, octetsStandard, "n")
+		wantStored(t, next, 4, octetsStandard, "n")
 		out = doc{Z: null}
 		unmarshal(t, reg, next, &out)
 		if out.R = in.R; !reflect.DeepEqual(out, in) {
@@ -671,10 +655,6 @@ type (
 	aroundItself     struct{ P recursivePointer }
 	privateItself    struct{ p recursivePointer }
 )
-
-func (privateItself) MarshalText() ([]byte, error) { return nil, nil }
-
-var _ = privateItself{}.p
 
 // Places that are not refused: what is inline is part of the document around it, and a key of a map is text.
 func TestWrappersThatAreNotRefused(t *testing.T) {
@@ -820,13 +800,6 @@ type (
 	justText struct{ text string }
 )
 
-func (privateEncodeOnly) MarshalBSONValue() (byte, []byte, error) { panic("called") }
-func (*privateDecodeOnly) UnmarshalBSONValue(byte, []byte) error  { panic("called") }
-func (v textAndMore) MarshalText() ([]byte, error)                { return v.id.MarshalText() }
-func (v justText) MarshalText() ([]byte, error)                   { return []byte(v.text), nil }
-
-var _, _, _, _ = registeredNoText{}.id, privateEncodeOnly{}.id, privateDecodeOnly{}.id, textAndMore{}.more
-
 // Types are judged once, whichever goroutine meets them first.
 func TestWrappersConcurrently(t *testing.T) {
 	reg := build(t, standard().RegisterUUIDType(reflect.TypeFor[privateID]()))
@@ -893,6 +866,88 @@ func TestEmptyDocumentsIntoUUIDs(t *testing.T) {
 		full := marshal(t, reg, bson.M{"v": bson.D{{Key: "x", Value: 1}}})
 		if err := bsoncodec.Unmarshal(reg, full, new(struct{ V uuid.UUID })); err == nil || strings.Contains(err.Error(), "empty") {
 			t.Errorf("%s: got %v", mode, err)
+		}
+	}
+}
+
+var _ = strangeID{}.strangerID // staticcheck does not see that reflection reads it
+
+func (i privateID) MarshalText() ([]byte, error) { return i.id.MarshalText() }
+
+func (i privatePtr) MarshalText() ([]byte, error) { return i.id.MarshalText() }
+
+func (i privateFixed) MarshalText() ([]byte, error) { return i.id.MarshalText() }
+
+func (i privateNested) MarshalText() ([]byte, error) { return i.id.MarshalText() }
+
+func (i *privateJSON) MarshalJSON() ([]byte, error) { return json.Marshal(uuid.UUID(i.id)) }
+
+func (*scannedID) Scan(any) error { return nil }
+
+func (i *pointerMethods) MarshalText() ([]byte, error) { return i.id.MarshalText() }
+
+func (i *pointerMethods) MarshalBSONValue() (byte, []byte, error) {
+	return uuidrep.StandardUUID{UUID: i.id}.MarshalBSONValue()
+}
+
+var _ = genericID[int]{}.cache
+
+func (*taggedNull) Scan(any) error { return nil }
+
+func (*taggedValid) Scan(any) error { return nil }
+
+func (privateItself) MarshalText() ([]byte, error) { return nil, nil }
+
+var _ = privateItself{}.p
+
+func (privateEncodeOnly) MarshalBSONValue() (byte, []byte, error) { panic("called") }
+
+func (*privateDecodeOnly) UnmarshalBSONValue(byte, []byte) error { panic("called") }
+
+func (v textAndMore) MarshalText() ([]byte, error) { return v.id.MarshalText() }
+
+func (v justText) MarshalText() ([]byte, error) { return []byte(v.text), nil }
+
+var _, _, _, _ = registeredNoText{}.id, privateEncodeOnly{}.id, privateDecodeOnly{}.id, textAndMore{}.more
+
+// tagged is a struct around a UUID that has a key of its own under "json" struct tags only.
+type tagged struct {
+	uuid.UUID `json:"u"`
+}
+
+// A type that is refused under one kind of tags alone is refused under the other, whatever other options there are.
+func TestTagsUnderEveryOption(t *testing.T) {
+	encodeOnly, decodeOnly := []string{"UseJSONStructTags"}, []string{"UseJSONStructTags"}
+	for _, name := range optionNames() {
+		if name == "UseJSONStructTags" {
+			continue
+		}
+		if _, ok := reflect.TypeFor[*bson.Encoder]().MethodByName(name); ok {
+			encodeOnly = append(encodeOnly, name)
+		} else {
+			decodeOnly = append(decodeOnly, name)
+		}
+	}
+	reg := registry(t, uuidrep.Standard)
+	doc := marshal(t, bson.NewRegistry(), bson.M{"v": bson.M{"u": bson.Binary{Subtype: 4, Data: octetsStandard}}})
+	of := func(set int, names []string) (o bsoncodec.Options) {
+		for i, name := range names {
+			reflect.ValueOf(&o).Elem().FieldByName(name).SetBool(set>>i&1 == 1)
+		}
+		return o
+	}
+	for set := range 1 << len(encodeOnly) {
+		o := of(set, encodeOnly)
+		_, err := bsoncodec.Marshal(reg, bson.D{{Key: "v", Value: tagged{testUUID}}}, o)
+		if refused := errors.As(err, new(*bsoncodec.UnregisteredTypeError)); refused == o.UseJSONStructTags {
+			t.Fatalf("encoding with %+v: got %v", o, err)
+		}
+	}
+	for set := range 1 << len(decodeOnly) {
+		o := of(set, decodeOnly)
+		err := bsoncodec.Unmarshal(reg, doc, new(struct{ V tagged }), o)
+		if refused := errors.As(err, new(*bsoncodec.UnregisteredTypeError)); refused == o.UseJSONStructTags {
+			t.Fatalf("decoding with %+v: got %v", o, err)
 		}
 	}
 }

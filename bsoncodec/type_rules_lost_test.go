@@ -73,10 +73,6 @@ type (
 	}
 )
 
-func (r plainRoom) String() string  { return r.value.String() }
-func (r plainRoom) IsZero() bool    { return r.value == uuid.Nil }
-func (r plainRoom) UUID() uuid.UUID { return r.value }
-
 // The types below have a bool that is stored and a UUID that is not.
 type (
 	maybeRoom struct {
@@ -163,13 +159,6 @@ type (
 	}
 )
 
-var _ = []any{
-	typeID{}.prefix, roomsOf[int]{}.rooms, option[int]{}.ok, option[int]{}.value, result[int]{}.value, result[int]{}.err, roomSet{}.set, roomTree{}.left, roomTree{}.right,
-	roomTree{}.room, roomArray{}.rooms, handleRoom{}.room, weakRoom{}.room, fixedRoom{}.id, typedRoom{}.id, typedRoom{}.at, skippedMore{}.id, maybeRoom{}.id, maybePointer{}.id, maybeTagged{}.id,
-	besides{}.tenant, noUUID{}.id, noUUID{}.text, noUUID{}.at, noUUID{}.err, noUUID{}.f == nil, phantom[int]{}.n, dashed{}.id, exportedMaybe{}.known, itself{}.next, itself{}.all, itself{}.by, typeID{}.id,
-	inlineItself{}.id, (&lockedRoom{}).mu.TryLock, timedRoom{}.at, timedRoom{}.exportedID,
-}
-
 func ref[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // A UUID that the driver would lose is refused in every place, at the top too, where {} as a filter matches every document.
@@ -177,41 +166,41 @@ func TestLostUUIDsAreRefused(t *testing.T) {
 	u := testUUID
 	for mode, reg := range modes(t, standard) {
 		t.Run(mode, func(t *testing.T) {
-			testLost(t, reg, plainRoom{u}, "RegisterUUIDType(reflect.TypeFor[bsoncodec_test.plainRoom]())")
-			testLost(t, reg, roomsOf[uuid.UUID]{rooms: []uuid.UUID{u}}, "RegisterDocumentType(reflect.TypeFor[bsoncodec_test.roomsOf[uuid.UUID]]())")
-			testLost(t, reg, option[uuid.UUID]{u, true}, "RegisterNullUUIDType")
-			testLost(t, reg, option[*orderID]{}, "RegisterDocumentType")
-			testLost(t, reg, option[plainRoom]{}, "RegisterNullUUIDType")
-			testLost(t, reg, option[uuidrep.StandardUUID]{}, "RegisterDocumentType")
-			testLost(t, reg, result[uuid.UUID]{value: &u}, "RegisterDocumentType")
-			testLost(t, reg, typeID{"room", u}, "RegisterDocumentType")
-			testLost(t, reg, roomSet{}, "RegisterDocumentType")
-			testLost(t, reg, roomTree{}, "RegisterDocumentType")
-			testLost(t, reg, roomArray{}, "RegisterDocumentType")
-			testLost(t, reg, handleRoom{}, "RegisterDocumentType")
-			testLost(t, reg, weakRoom{}, "RegisterDocumentType")
-			testLost(t, reg, fixedRoom{}, "RegisterUUIDType")
-			testLost(t, reg, typedRoom{}, "RegisterDocumentType")
-			testLost(t, reg, skippedMore{id: u}, "RegisterUUIDType")
-			testLost(t, reg, timedRoom{}, "RegisterDocumentType")
-			testLost(t, reg, maybeRoom{u, true}, "RegisterNullUUIDType")
-			testLost(t, reg, maybePointer{true, &u}, "RegisterDocumentType")
-			testLost(t, reg, maybeTagged{plainRoom{u}, true, ""}, "RegisterNullUUIDType")
+			wantLostRefused(t, reg, plainRoom{u}, "RegisterUUIDType(reflect.TypeFor[bsoncodec_test.plainRoom]())")
+			wantLostRefused(t, reg, roomsOf[uuid.UUID]{rooms: []uuid.UUID{u}}, "RegisterDocumentType(reflect.TypeFor[bsoncodec_test.roomsOf[uuid.UUID]]())")
+			wantLostRefused(t, reg, option[uuid.UUID]{u, true}, "RegisterNullUUIDType")
+			wantLostRefused(t, reg, option[*orderID]{}, "RegisterDocumentType")
+			wantLostRefused(t, reg, option[plainRoom]{}, "RegisterNullUUIDType")
+			wantLostRefused(t, reg, option[uuidrep.StandardUUID]{}, "RegisterDocumentType")
+			wantLostRefused(t, reg, result[uuid.UUID]{value: &u}, "RegisterDocumentType")
+			wantLostRefused(t, reg, typeID{"room", u}, "RegisterDocumentType")
+			wantLostRefused(t, reg, roomSet{}, "RegisterDocumentType")
+			wantLostRefused(t, reg, roomTree{}, "RegisterDocumentType")
+			wantLostRefused(t, reg, roomArray{}, "RegisterDocumentType")
+			wantLostRefused(t, reg, handleRoom{}, "RegisterDocumentType")
+			wantLostRefused(t, reg, weakRoom{}, "RegisterDocumentType")
+			wantLostRefused(t, reg, fixedRoom{}, "RegisterUUIDType")
+			wantLostRefused(t, reg, typedRoom{}, "RegisterDocumentType")
+			wantLostRefused(t, reg, skippedMore{id: u}, "RegisterUUIDType")
+			wantLostRefused(t, reg, timedRoom{}, "RegisterDocumentType")
+			wantLostRefused(t, reg, maybeRoom{u, true}, "RegisterNullUUIDType")
+			wantLostRefused(t, reg, maybePointer{true, &u}, "RegisterDocumentType")
+			wantLostRefused(t, reg, maybeTagged{plainRoom{u}, true, ""}, "RegisterNullUUIDType")
 			if mode != "mgo" { // which stores what is embedded
-				testLost(t, reg, aroundRoom{exportedID{u}}, "RegisterUUIDType")
-				testLost(t, reg, inlineRoom{room{u}, "x"}, "its field room has the tag inline")
-				testLost(t, reg, inlineNamed{room{u}, "x"}, "its field room has the tag inline")
-				testLost(t, reg, inlinePointer{"x", &room{u}}, "its field room has the tag inline")
-				testLost(t, reg, inlineRooms{"x", rooms{"a": u}}, "its field rooms has the tag inline")
+				wantLostRefused(t, reg, aroundRoom{exportedID{u}}, "RegisterUUIDType")
+				wantLostRefused(t, reg, inlineRoom{room{u}, "x"}, "its field room has the tag inline")
+				wantLostRefused(t, reg, inlineNamed{room{u}, "x"}, "its field room has the tag inline")
+				wantLostRefused(t, reg, inlinePointer{"x", &room{u}}, "its field room has the tag inline")
+				wantLostRefused(t, reg, inlineRooms{"x", rooms{"a": u}}, "its field rooms has the tag inline")
 			}
 		})
 	}
 }
 
-// testLost tests that v is refused as a whole document and, as wrappers are, inside one.
-func testLost[T any](t *testing.T, reg *bson.Registry, v T, wayOut string) {
+// wantLostRefused tests that v is refused as a whole document and, as wrappers are, inside one.
+func wantLostRefused[T any](t *testing.T, reg *bson.Registry, v T, wayOut string) {
 	t.Helper()
-	testWrapper(t, reg, v, wayOut)
+	wantWrapperRefused(t, reg, v, wayOut)
 	typ := reflect.TypeFor[T]()
 	for _, opts := range [][]bsoncodec.Options{nil, {everyOption}} {
 		for _, doc := range []any{v, &v, ptr(&v)} {
@@ -219,20 +208,20 @@ func testLost[T any](t *testing.T, reg *bson.Registry, v T, wayOut string) {
 			if raw != nil {
 				t.Errorf("%T: got %v", doc, bson.Raw(raw))
 			}
-			checkWrapper(t, err, typ, wayOut)
+			wantWrapperError(t, err, typ, wayOut)
 			_, err = bsoncodec.MarshalExtJSON(reg, doc, true, false, opts...)
-			checkWrapper(t, err, typ, wayOut)
+			wantWrapperError(t, err, typ, wayOut)
 		}
 		for _, raw := range []bson.Raw{emptyDocument, marshal(t, bson.NewRegistry(), bson.D{{Key: "id", Value: 1}, {Key: "known", Value: true}})} {
-			checkWrapper(t, bsoncodec.Unmarshal(reg, raw, new(T), opts...), typ, wayOut)
-			checkWrapper(t, bsoncodec.Unmarshal(reg, raw, new(*T), opts...), typ, wayOut)
-			checkWrapper(t, bsoncodec.UnmarshalExtJSON(reg, []byte(extJSON(raw)), true, new(T), opts...), typ, wayOut)
+			wantWrapperError(t, bsoncodec.Unmarshal(reg, raw, new(T), opts...), typ, wayOut)
+			wantWrapperError(t, bsoncodec.Unmarshal(reg, raw, new(*T), opts...), typ, wayOut)
+			wantWrapperError(t, bsoncodec.UnmarshalExtJSON(reg, []byte(extJSON(raw)), true, new(T), opts...), typ, wayOut)
 		}
 	}
-	checkWrapper(t, encodeWith(reg, v), typ, wayOut)
-	checkWrapper(t, encodeWith(reg, &v), typ, wayOut)
-	checkWrapper(t, decodeWith(reg, emptyDocument, new(T)), typ, wayOut)
-	checkWrapper(t, decodeWith(reg, emptyDocument, new(*T)), typ, wayOut)
+	wantWrapperError(t, encodeWith(reg, v), typ, wayOut)
+	wantWrapperError(t, encodeWith(reg, &v), typ, wayOut)
+	wantWrapperError(t, decodeWith(reg, emptyDocument, new(T)), typ, wayOut)
+	wantWrapperError(t, decodeWith(reg, emptyDocument, new(*T)), typ, wayOut)
 	if wayOut == "its field" {
 		return
 	}
@@ -266,10 +255,10 @@ func TestLostUUIDsThatMustNotBeCopied(t *testing.T) {
 	}{{late, "atomic.Pointer[github.com/google/uuid.UUID]"}, {pointer, "atomic.Pointer[github.com/google/uuid.UUID]"}, {&lockedRoom{id: testUUID}, "sync.Mutex"}} {
 		for _, doc := range []any{c.v, bson.M{"v": c.v}, bson.D{{Key: "a", Value: bson.A{c.v}}}} {
 			_, err := bsoncodec.Marshal(reg, doc)
-			checkWrapper(t, err, reflect.TypeOf(c.v).Elem(), "a value of type "+c.name+" must not be copied")
+			wantWrapperError(t, err, reflect.TypeOf(c.v).Elem(), "a value of type "+c.name+" must not be copied")
 		}
 		err := bsoncodec.Unmarshal(reg, emptyDocument, c.v)
-		checkWrapper(t, err, reflect.TypeOf(c.v).Elem(), "a value of type "+c.name+" must not be copied")
+		wantWrapperError(t, err, reflect.TypeOf(c.v).Elem(), "a value of type "+c.name+" must not be copied")
 	}
 	var n struct{ N atomic.Int64 }
 	if raw := marshal(t, reg, &n); raw.Lookup("n").Type != bson.TypeEmbeddedDocument {
@@ -341,13 +330,13 @@ func TestLostUUIDsByJSONTags(t *testing.T) {
 	for _, v := range []any{lost{}, inline{}} {
 		for _, doc := range []any{v, bson.M{"v": v}, bson.D{{Key: "a", Value: 1}, {Key: "b", Value: 2}, {Key: "c", Value: 3}, {Key: "v", Value: v}}} {
 			_, err := bsoncodec.Marshal(reg, doc, useJSON)
-			checkWrapper(t, err, reflect.TypeOf(v), "RegisterDocumentType")
+			wantWrapperError(t, err, reflect.TypeOf(v), "RegisterDocumentType")
 			if _, err := bsoncodec.Marshal(reg, doc); err != nil {
 				t.Errorf("%T without json tags: %v", v, err)
 			}
 		}
 		target := reflect.New(reflect.TypeOf(v)).Interface()
-		checkWrapper(t, bsoncodec.Unmarshal(reg, emptyDocument, target, useJSON), reflect.TypeOf(v), "RegisterDocumentType")
+		wantWrapperError(t, bsoncodec.Unmarshal(reg, emptyDocument, target, useJSON), reflect.TypeOf(v), "RegisterDocumentType")
 		if err := bsoncodec.Unmarshal(reg, emptyDocument, target); err != nil {
 			t.Errorf("%T without json tags: %v", v, err)
 		}
@@ -367,33 +356,18 @@ type (
 	}
 )
 
-func (v writeOnly) MarshalBSONValue() (byte, []byte, error) {
-	return uuidrep.StandardUUID{UUID: v.id}.MarshalBSONValue()
-}
-func (v *readOnly) UnmarshalBSONValue(t byte, data []byte) error {
-	var u uuidrep.StandardUUID
-	err := u.UnmarshalBSONValue(t, data)
-	v.id = u.UUID
-	return err
-}
-func (v *byPointer) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.M{"id": v.id.String()}) }
-func (v *byPointer) UnmarshalBSON(data []byte) (err error) {
-	v.id, err = uuid.Parse(bson.Raw(data).Lookup("id").StringValue())
-	return err
-}
-
 // A method counts if it is called for the value in the direction.
 func TestLostUUIDsWithMethods(t *testing.T) {
 	for mode, reg := range modes(t, standard) {
 		raw := marshal(t, reg, bson.M{"v": writeOnly{testUUID}})
-		checkStored(t, raw, 4, octetsStandard, "v")
-		checkWrapper(t, bsoncodec.Unmarshal(reg, raw, new(struct{ V writeOnly })), ref[writeOnly](), "RegisterUUIDType")
+		wantStored(t, raw, 4, octetsStandard, "v")
+		wantWrapperError(t, bsoncodec.Unmarshal(reg, raw, new(struct{ V writeOnly })), ref[writeOnly](), "RegisterUUIDType")
 		var read struct{ V readOnly }
 		if unmarshal(t, reg, raw, &read); read.V.id != testUUID {
 			t.Errorf("%s: got %v", mode, read)
 		}
 		_, err := bsoncodec.Marshal(reg, read)
-		checkWrapper(t, err, ref[readOnly](), "RegisterUUIDType")
+		wantWrapperError(t, err, ref[readOnly](), "RegisterUUIDType")
 
 		v := byPointer{id: testUUID}
 		for _, doc := range []any{&v, bson.M{"v": &v}, bson.M{"v": []byPointer{v}}, &struct{ V byPointer }{v}, []*byPointer{&v}} {
@@ -518,4 +492,35 @@ func randomStruct(r *rand.Rand, depth int) reflect.Type {
 		fields = append(fields, f)
 	}
 	return reflect.StructOf(fields)
+}
+
+func (r plainRoom) String() string { return r.value.String() }
+
+func (r plainRoom) IsZero() bool { return r.value == uuid.Nil }
+
+func (r plainRoom) UUID() uuid.UUID { return r.value }
+
+var _ = []any{
+	typeID{}.prefix, roomsOf[int]{}.rooms, option[int]{}.ok, option[int]{}.value, result[int]{}.value, result[int]{}.err, roomSet{}.set, roomTree{}.left, roomTree{}.right,
+	roomTree{}.room, roomArray{}.rooms, handleRoom{}.room, weakRoom{}.room, fixedRoom{}.id, typedRoom{}.id, typedRoom{}.at, skippedMore{}.id, maybeRoom{}.id, maybePointer{}.id, maybeTagged{}.id,
+	besides{}.tenant, noUUID{}.id, noUUID{}.text, noUUID{}.at, noUUID{}.err, noUUID{}.f == nil, phantom[int]{}.n, dashed{}.id, exportedMaybe{}.known, itself{}.next, itself{}.all, itself{}.by, typeID{}.id,
+	inlineItself{}.id, (&lockedRoom{}).mu.TryLock, timedRoom{}.at, timedRoom{}.exportedID,
+}
+
+func (v writeOnly) MarshalBSONValue() (byte, []byte, error) {
+	return uuidrep.StandardUUID{UUID: v.id}.MarshalBSONValue()
+}
+
+func (v *readOnly) UnmarshalBSONValue(t byte, data []byte) error {
+	var u uuidrep.StandardUUID
+	err := u.UnmarshalBSONValue(t, data)
+	v.id = u.UUID
+	return err
+}
+
+func (v *byPointer) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.M{"id": v.id.String()}) }
+
+func (v *byPointer) UnmarshalBSON(data []byte) (err error) {
+	v.id, err = uuid.Parse(bson.Raw(data).Lookup("id").StringValue())
+	return err
 }

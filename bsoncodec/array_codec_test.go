@@ -20,39 +20,17 @@ type strangerID [16]byte
 
 type textStrangerID [16]byte
 
-func (u textStrangerID) MarshalText() ([]byte, error)     { return uuid.UUID(u).MarshalText() }
-func (u *textStrangerID) UnmarshalText(text []byte) error { return (*uuid.UUID)(u).UnmarshalText(text) }
-
 // methodID has the marshaling methods of the driver, encodeOnlyID and decodeOnlyID one of them
 // each, and pointerID the first with a pointer receiver.
 type methodID [16]byte
 
-func (u methodID) MarshalBSONValue() (byte, []byte, error) {
-	return uuidrep.StandardUUID{UUID: uuid.UUID(u)}.MarshalBSONValue()
-}
-
-func (u *methodID) UnmarshalBSONValue(typ byte, data []byte) error {
-	var s uuidrep.StandardUUID
-	err := s.UnmarshalBSONValue(typ, data)
-	*u = methodID(s.UUID)
-	return err
-}
-
 type encodeOnlyID [16]byte
-
-func (u encodeOnlyID) MarshalBSONValue() (byte, []byte, error) { return methodID(u).MarshalBSONValue() }
 
 type decodeOnlyID [16]byte
 
-func (u *decodeOnlyID) UnmarshalBSONValue(typ byte, data []byte) error {
-	return (*methodID)(u).UnmarshalBSONValue(typ, data)
-}
-
 type pointerID [16]byte
 
-func (u *pointerID) MarshalBSONValue() (byte, []byte, error) { return methodID(*u).MarshalBSONValue() }
-
-func checkUnregistered(t *testing.T, err error, want reflect.Type) {
+func wantUnregisteredError(t *testing.T, err error, want reflect.Type) {
 	t.Helper()
 	var e *bsoncodec.UnregisteredTypeError
 	if !errors.As(err, &e) || e.Type != want || !strings.HasPrefix(e.Error(), "bsoncodec: ") || !strings.Contains(e.Error(), "RegisterUUIDType") {
@@ -88,14 +66,14 @@ func ptr[T any](v T) *T { return &v }
 func TestUnregisteredTypesAreRefused(t *testing.T) {
 	for _, r := range allRepresentations {
 		reg := registry(t, r)
-		testRefused[strangerID](t, reg)
-		testRefused[textStrangerID](t, reg)
-		testRefused[[16]byte](t, reg)
-		testRefused[[16]uint8](t, reg)
+		wantOctetsRefused[strangerID](t, reg)
+		wantOctetsRefused[textStrangerID](t, reg)
+		wantOctetsRefused[[16]byte](t, reg)
+		wantOctetsRefused[[16]uint8](t, reg)
 	}
 }
 
-func testRefused[T any](t *testing.T, reg *bson.Registry) {
+func wantOctetsRefused[T any](t *testing.T, reg *bson.Registry) {
 	t.Helper()
 	var v T
 	typ := reflect.TypeFor[T]()
@@ -104,12 +82,12 @@ func testRefused[T any](t *testing.T, reg *bson.Registry) {
 		if raw != nil {
 			t.Errorf("%T gave %v", doc, bson.Raw(raw))
 		}
-		checkUnregistered(t, err, typ)
+		wantUnregisteredError(t, err, typ)
 	}
 	_, err := bsoncodec.MarshalValue(reg, v)
-	checkUnregistered(t, err, typ)
+	wantUnregisteredError(t, err, typ)
 	_, err = bsoncodec.MarshalExtJSON(reg, bson.M{"v": v}, true, false)
-	checkUnregistered(t, err, typ)
+	wantUnregisteredError(t, err, typ)
 
 	for _, value := range []any{
 		bson.Binary{Subtype: 0, Data: octetsStandard}, bson.Binary{Subtype: 2, Data: octetsStandard}, bson.Binary{Subtype: 4, Data: octetsStandard},
@@ -125,10 +103,10 @@ func testRefused[T any](t *testing.T, reg *bson.Registry) {
 			{marshal(t, reg, bson.M{"v": bson.A{value}}), new(struct{ V [1]T })},
 			{marshal(t, reg, bson.M{"v": value}), &struct{ V any }{new(T)}},
 		} {
-			checkUnregistered(t, decode(t, reg, doc.raw, doc.target), typ)
+			wantUnregisteredError(t, decode(t, reg, doc.raw, doc.target), typ)
 		}
 		if value != nil { // a nil pointer holds nothing
-			checkUnregistered(t, decode(t, reg, marshal(t, reg, bson.M{"v": value}), new(struct{ V *T })), typ)
+			wantUnregisteredError(t, decode(t, reg, marshal(t, reg, bson.M{"v": value}), new(struct{ V *T })), typ)
 		}
 	}
 	var s struct {
@@ -144,10 +122,10 @@ func TestUnregisteredMapKeys(t *testing.T) {
 	for _, r := range allRepresentations {
 		reg := registry(t, r)
 		_, err := encode(t, reg, bson.M{"v": map[strangerID]int32{{}: 1}})
-		checkUnregistered(t, err, stranger)
+		wantUnregisteredError(t, err, stranger)
 		var s struct{ V map[strangerID]int32 }
 		raw := marshal(t, reg, bson.M{"v": bson.M{testUUID.String(): int32(1)}})
-		checkUnregistered(t, decode(t, reg, raw, &s), stranger)
+		wantUnregisteredError(t, decode(t, reg, raw, &s), stranger)
 		unmarshal(t, reg, marshal(t, reg, bson.M{"v": nil}), &s)
 		marshal(t, reg, s)
 		s.V = map[strangerID]int32{}
@@ -164,7 +142,7 @@ func TestUnregisteredMapKeys(t *testing.T) {
 		enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
 		enc.SetRegistry(reg)
 		enc.StringifyMapKeysWithFmt()
-		checkUnregistered(t, enc.Encode(bson.M{"v": map[strangerID]int32{{}: 1}}), stranger)
+		wantUnregisteredError(t, enc.Encode(bson.M{"v": map[strangerID]int32{{}: 1}}), stranger)
 	}
 	asBytes := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).UnregisteredAsBytes())
 	one := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).UnregisteredAsUUID().RegisterBytesType(stranger))
@@ -229,15 +207,15 @@ func TestMarshalingMethodsCountAsRegistered(t *testing.T) {
 
 	reg := registry(t, uuidrep.JavaLegacy)
 	raw := marshal(t, reg, bson.M{"v": encodeOnlyID(testUUID)})
-	checkStored(t, raw, 4, octetsStandard, "v")
-	checkUnregistered(t, decode(t, reg, raw, new(struct{ V encodeOnlyID })), reflect.TypeFor[encodeOnlyID]())
+	wantStored(t, raw, 4, octetsStandard, "v")
+	wantUnregisteredError(t, decode(t, reg, raw, new(struct{ V encodeOnlyID })), reflect.TypeFor[encodeOnlyID]())
 	var s struct{ V decodeOnlyID }
 	unmarshal(t, reg, raw, &s)
 	if s.V != decodeOnlyID(testUUID) {
 		t.Errorf("got %v", s.V)
 	}
 	_, err := encode(t, reg, s)
-	checkUnregistered(t, err, reflect.TypeFor[decodeOnlyID]())
+	wantUnregisteredError(t, err, reflect.TypeFor[decodeOnlyID]())
 }
 
 // The driver ignores methods with a pointer receiver where the value is not addressable.
@@ -247,8 +225,8 @@ func TestPointerReceiversOfValuesThatAreNotAddressable(t *testing.T) {
 	} {
 		reg := build(t, b)
 		id := pointerID(testUUID)
-		checkStored(t, marshal(t, reg, bson.M{"v": &id}), 4, octetsStandard, "v")
-		checkStored(t, marshal(t, reg, &struct{ V pointerID }{id}), 4, octetsStandard, "v")
+		wantStored(t, marshal(t, reg, bson.M{"v": &id}), 4, octetsStandard, "v")
+		wantStored(t, marshal(t, reg, &struct{ V pointerID }{id}), 4, octetsStandard, "v")
 		for _, doc := range []any{bson.M{"v": id}, struct{ V pointerID }{id}, map[string]pointerID{"v": id}} {
 			raw, err := encode(t, reg, doc)
 			var e *bsoncodec.UnregisteredTypeError
@@ -304,7 +282,7 @@ func TestCallersCodecsCountAsRegistered(t *testing.T) {
 			raw, err := encode(t, reg, bson.M{"v": tt.value})
 			switch {
 			case !tt.encode:
-				checkUnregistered(t, err, typ)
+				wantUnregisteredError(t, err, typ)
 			case err != nil || bson.Raw(raw).Lookup("v").StringValue() != "mine":
 				t.Errorf("%s, %s: got %v, %v", name, way, bson.Raw(raw), err)
 			}
@@ -312,7 +290,7 @@ func TestCallersCodecsCountAsRegistered(t *testing.T) {
 			err = bsoncodec.UnmarshalValue(reg, bson.RawValue{Type: bson.TypeNull}, target.Interface())
 			switch {
 			case !tt.decode:
-				checkUnregistered(t, err, typ)
+				wantUnregisteredError(t, err, typ)
 			case err != nil || target.Elem().Index(0).Uint() != 99:
 				t.Errorf("%s, %s: got %v, %v", name, way, target.Elem(), err)
 			}
@@ -329,7 +307,7 @@ func TestLookupsBeforeBuildEnds(t *testing.T) {
 		}
 		reg.RegisterKindEncoder(reflect.Array, enc)
 	}))
-	testRefused[strangerID](t, reg)
+	wantOctetsRefused[strangerID](t, reg)
 }
 
 // The driver's own codecs are no decision of the caller's, as a codec of structs is none.
@@ -363,13 +341,14 @@ func TestDriverCodecsThatAreRegisteredAgain(t *testing.T) {
 	}
 	for _, r := range allRepresentations {
 		reg := build(t, bsoncodec.NewRegistryBuilder(r).With(again))
-		testRefused[strangerID](t, reg)
-		testRefused[[16]byte](t, reg)
+		wantOctetsRefused[strangerID](t, reg)
+		wantOctetsRefused[[16]byte](t, reg)
 		_, err := encode(t, reg, bson.M{"v": promotedAddress{City: "x"}})
-		checkPromoted(t, err, reflect.TypeFor[promotedAddress](), "MarshalBSONValue", "StandardUUID", "without the field City:")
+		wantPromotedError(t, err, reflect.TypeFor[promotedAddress](), "MarshalBSONValue", "StandardUUID", "without the field City:")
 	}
 }
 
+// A type of RegisterBytesType is what the driver makes of it: binary subtype 0.
 func TestRegisterBytesType(t *testing.T) {
 	for _, r := range allRepresentations {
 		for name, b := range map[string]*bsoncodec.RegistryBuilder{
@@ -395,12 +374,14 @@ func TestRegisterBytesType(t *testing.T) {
 				t.Error("subtype 4 was decoded into plain bytes")
 			}
 			if name == "alone" {
-				testRefused[[16]byte](t, reg)
+				wantOctetsRefused[[16]byte](t, reg)
 			}
 		}
 	}
 }
 
+// With UnregisteredAsUUID every type of kind [16]byte is a UUID, unless it has methods, a hook, a codec or
+// RegisterBytesType.
 func TestUnregisteredAsUUID(t *testing.T) {
 	for _, tt := range table {
 		reg := build(t, bsoncodec.NewRegistryBuilder(tt.rep).UnregisteredAsUUID().UnregisteredAsUUID())
@@ -428,7 +409,7 @@ func TestUnregisteredAsUUID(t *testing.T) {
 		if !reflect.DeepEqual(in, out) {
 			t.Errorf("%v: got %v, want %v", tt.rep, out, in)
 		}
-		checkStored(t, raw, tt.subtype, tt.octets, "k", testUUID.String())
+		wantStored(t, raw, tt.subtype, tt.octets, "k", testUUID.String())
 		var e *uuidrep.SubtypeError
 		if err := decode(t, reg, marshal(t, reg, bson.M{"v": bson.Binary{Data: octetsStandard}}), &out); !errors.As(err, &e) {
 			t.Errorf("subtype 0: got %v", err)
@@ -440,6 +421,7 @@ func TestUnregisteredAsUUID(t *testing.T) {
 	}
 }
 
+// With UnregisteredAsBytes every type of kind [16]byte that is not registered is what the driver makes of it.
 func TestUnregisteredAsBytes(t *testing.T) {
 	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.JavaLegacy).UnregisteredAsBytes().UnregisteredAsBytes())
 	for _, doc := range strangers(strangerID(testUUID)) {
@@ -456,9 +438,10 @@ func TestUnregisteredAsBytes(t *testing.T) {
 	if s.V != strangerID(testUUID) {
 		t.Errorf("got %v", s.V)
 	}
-	checkStored(t, marshal(t, reg, bson.M{"v": testUUID}), 3, octetsJava, "v")
+	wantStored(t, marshal(t, reg, bson.M{"v": testUUID}), 3, octetsJava, "v")
 }
 
+// Types that are not registered are judged alike, whichever goroutine meets them first.
 func TestUnregisteredConcurrently(t *testing.T) {
 	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).UnregisteredAsUUID())
 	var wg sync.WaitGroup
@@ -506,7 +489,7 @@ func TestArraysOfDefinedBytesCanBeRegistered(t *testing.T) {
 			for _, v := range []any{in, &in} {
 				raw := marshal(t, reg, v)
 				if raw.Lookup("v").Type == bson.TypeBinary {
-					checkStored(t, raw, tt.subtype, tt.octets, "k", testUUID.String())
+					wantStored(t, raw, tt.subtype, tt.octets, "k", testUUID.String())
 				}
 				var out doc
 				unmarshal(t, reg, raw, &out)
@@ -527,25 +510,6 @@ func TestArraysOfDefinedBytesCanBeRegistered(t *testing.T) {
 	}
 }
 
-func TestBuildRefusesContradictions(t *testing.T) {
-	b := func() *bsoncodec.RegistryBuilder { return bsoncodec.NewRegistryBuilder(uuidrep.Standard) }
-	stranger := reflect.TypeFor[strangerID]()
-	for want, tt := range map[string]*bsoncodec.RegistryBuilder{
-		"contradict":            b().UnregisteredAsBytes().UnregisteredAsUUID(),
-		"and as plain bytes":    b().RegisterBytesType(stranger).RegisterUUIDType(stranger),
-		"uuid.UUID is reg":      b().RegisterBytesType(reflect.TypeFor[uuid.UUID]()),
-		"RegisterBytesType: it": b().RegisterBytesType(nil),
-		"[]uint8 cannot":        b().RegisterBytesType(reflect.TypeFor[[]byte]()),
-		"[15]uint8 cannot":      b().RegisterBytesType(reflect.TypeFor[[15]byte]()),
-		"*bsoncodec_test.stran": b().RegisterBytesType(reflect.TypeFor[*strangerID]()),
-	} {
-		reg, err := tt.Build()
-		if reg != nil || err == nil || !strings.HasPrefix(err.Error(), "bsoncodec: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v", want, err)
-		}
-	}
-}
-
 // The error says in which direction a type is refused.
 func TestRefusalsNameTheDirection(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
@@ -556,6 +520,53 @@ func TestRefusalsNameTheDirection(t *testing.T) {
 		raw := marshal(t, bson.NewRegistry(), bson.D{{Key: "v", Value: bson.D{{Key: "k", Value: 1}}}})
 		if err := decode(t, reg, raw, reflect.New(reflect.TypeOf(v)).Interface()); err == nil || !strings.Contains(err.Error(), "bsoncodec: cannot decode a value into ") {
 			t.Errorf("%T: got %v", v, err)
+		}
+	}
+}
+
+func (u textStrangerID) MarshalText() ([]byte, error) { return uuid.UUID(u).MarshalText() }
+
+func (u *textStrangerID) UnmarshalText(text []byte) error { return (*uuid.UUID)(u).UnmarshalText(text) }
+
+func (u methodID) MarshalBSONValue() (byte, []byte, error) {
+	return uuidrep.StandardUUID{UUID: uuid.UUID(u)}.MarshalBSONValue()
+}
+
+func (u *methodID) UnmarshalBSONValue(typ byte, data []byte) error {
+	var s uuidrep.StandardUUID
+	err := s.UnmarshalBSONValue(typ, data)
+	*u = methodID(s.UUID)
+	return err
+}
+
+func (u encodeOnlyID) MarshalBSONValue() (byte, []byte, error) { return methodID(u).MarshalBSONValue() }
+
+func (u *decodeOnlyID) UnmarshalBSONValue(typ byte, data []byte) error {
+	return (*methodID)(u).UnmarshalBSONValue(typ, data)
+}
+
+func (u *pointerID) MarshalBSONValue() (byte, []byte, error) { return methodID(*u).MarshalBSONValue() }
+
+// Errors of the driver's codec for arrays are returned.
+func TestErrorsOfPlainBytes(t *testing.T) {
+	for _, b := range []*bsoncodec.RegistryBuilder{
+		bsoncodec.NewRegistryBuilder(uuidrep.Standard).UnregisteredAsBytes(), bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterBytesType(reflect.TypeFor[strangerID]()),
+	} {
+		for mode, reg := range withTwin(build(t, b)) {
+			for n := range 3 { // of the document, the element and the value
+				if err := encodeWithWriter(reg, bson.D{{Key: "v", Value: strangerID{}}}, &keepingWriter{err: errBroken, left: n}); !errors.Is(err, errBroken) {
+					t.Errorf("%s: call %d of the writer failed, got %v", mode, n, err)
+				}
+			}
+			for _, v := range []any{"text", bson.Binary{Subtype: 4, Data: octetsStandard}, bson.Binary{Data: octetsStandard[:15]}} {
+				raw := marshal(t, reg, bson.D{{Key: "v", Value: v}})
+				want := bson.Unmarshal(raw, new(struct{ V [16]byte }))
+				for _, err := range []error{decode(t, reg, raw, new(struct{ V strangerID })), decodeWith(reg, raw, new(struct{ V strangerID }))} {
+					if (err == nil) != (want == nil) {
+						t.Errorf("%s: %v: got %v, the driver %v", mode, v, err, want)
+					}
+				}
+			}
 		}
 	}
 }

@@ -71,6 +71,7 @@ func TestNullUUIDReadsTheDriversDocuments(t *testing.T) {
 	}
 }
 
+// A UUID that can be null is read from the document that the driver writes for it, and from no other.
 func TestNullUUIDRefusesOtherDocuments(t *testing.T) {
 	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).AlsoDecodeSubtype0())
 	id, yes := bson.E{Key: "uuid", Value: uuidrep.NewBinary(testUUID)}, bson.E{Key: "valid", Value: true}
@@ -118,7 +119,7 @@ func TestNullUUIDKeepsTheCallersCodec(t *testing.T) {
 						t.Errorf("%T: got %v", v, raw)
 					}
 				} else {
-					checkStored(t, raw, 4, octetsStandard, "v")
+					wantStored(t, raw, 4, octetsStandard, "v")
 				}
 			}
 			var d struct{ V, P uuid.NullUUID }
@@ -131,7 +132,7 @@ func TestNullUUIDKeepsTheCallersCodec(t *testing.T) {
 	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(func(reg *bson.Registry) {
 		reg.RegisterInterfaceEncoder(reflect.TypeFor[texter](), stringEncoder("hook"))
 	}))
-	checkStored(t, marshal(t, reg, bson.M{"v": null}), 4, octetsStandard, "v")
+	wantStored(t, marshal(t, reg, bson.M{"v": null}), 4, octetsStandard, "v")
 }
 
 func mustEncoder(t *testing.T, reg *bson.Registry, typ reflect.Type) bson.ValueEncoder {
@@ -143,6 +144,7 @@ func mustEncoder(t *testing.T, reg *bson.Registry, typ reflect.Type) bson.ValueE
 	return enc
 }
 
+// A type of RegisterNullUUIDType is its UUID if it is valid, and null if it is not, in every place.
 func TestRegisterNullUUIDType(t *testing.T) {
 	type doc struct {
 		N    nullOrderID
@@ -162,7 +164,7 @@ func TestRegisterNullUUIDType(t *testing.T) {
 		for _, v := range []any{in, &in} {
 			raw := marshal(t, reg, v)
 			for _, path := range [][]string{{"n"}, {"p"}, {"s", "0"}, {"sql"}, {"id"}} {
-				checkStored(t, raw, tt.subtype, tt.octets, path...)
+				wantStored(t, raw, tt.subtype, tt.octets, path...)
 			}
 			for _, path := range [][]string{{"s", "1"}, {"no"}, {"none"}} {
 				if raw.Lookup(path...).Type != bson.TypeNull {
@@ -225,7 +227,7 @@ func TestTextHooksLeaveUUIDsAlone(t *testing.T) {
 		in := doc{u, p, &p, []*uuid.UUID{p}, id, &id}
 		raw := marshal(t, reg, in)
 		for _, path := range [][]string{{"u"}, {"p"}, {"q"}, {"s", "0"}, {"i"}, {"j"}} {
-			checkStored(t, raw, 4, octetsStandard, path...)
+			wantStored(t, raw, 4, octetsStandard, path...)
 		}
 		var out doc
 		unmarshal(t, reg, raw, &out)
@@ -252,7 +254,7 @@ func TestCallersPointerCodecs(t *testing.T) {
 			U uuid.UUID
 			P *uuid.UUID
 		}{testUUID, &testUUID})
-		checkStored(t, raw, 4, octetsStandard, "u")
+		wantStored(t, raw, 4, octetsStandard, "u")
 		if raw.Lookup("p").Type != bson.TypeString {
 			t.Errorf("%s: got %v", name, raw)
 		}
@@ -336,7 +338,7 @@ func TestRegisterNullUUIDTypeByAnyName(t *testing.T) {
 			for _, v := range []any{in, &in} {
 				raw := marshal(t, reg, v)
 				for _, path := range [][]string{{"p"}, {"h"}, {"o"}, {"t", "0"}, {"m", "k"}} {
-					checkStored(t, raw, tt.subtype, tt.octets, path...)
+					wantStored(t, raw, tt.subtype, tt.octets, path...)
 				}
 				for _, path := range [][]string{{"t", "1"}, {"m", "n"}, {"none"}} {
 					if raw.Lookup(path...).Type != bson.TypeNull {

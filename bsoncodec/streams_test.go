@@ -17,16 +17,6 @@ var errBroken = errors.New("broken")
 // breaksOnce is a reader that fails once, between before and after.
 type breaksOnce struct{ before, after []byte }
 
-func (r *breaksOnce) Read(p []byte) (int, error) {
-	if len(r.before) == 0 {
-		r.before, r.after = r.after, nil
-		return 0, errBroken
-	}
-	n := copy(p, r.before)
-	r.before = r.before[n:]
-	return n, nil
-}
-
 // fullEverywhere returns targets for the document of newEverywhere, empty ones and ones that hold elements.
 func fullEverywhere() map[string]func() any {
 	return map[string]func() any{
@@ -117,60 +107,12 @@ func TestWritersThatFail(t *testing.T) {
 	}
 }
 
-// An error of a codec of the caller's is returned, wherever it comes and whenever the codec was registered.
-func TestErrorsOfCallersCodecs(t *testing.T) {
-	enc := bson.ValueEncoderFunc(func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return errBroken })
-	dec := bson.ValueDecoderFunc(func(bson.DecodeContext, bson.ValueReader, reflect.Value) error { return errBroken })
-	kind := func(k reflect.Kind) func(*bson.Registry) {
-		return func(reg *bson.Registry) {
-			reg.RegisterKindEncoder(k, enc)
-			reg.RegisterKindDecoder(k, dec)
-		}
+func (r *breaksOnce) Read(p []byte) (int, error) {
+	if len(r.before) == 0 {
+		r.before, r.after = r.after, nil
+		return 0, errBroken
 	}
-	other := bson.Binary{Subtype: 9, Data: []byte{1}}
-	for name, tt := range map[string]struct {
-		register func(*bson.Registry)
-		values   []any // each goes through the codec
-	}{
-		"uuid.UUID": {func(reg *bson.Registry) {
-			reg.RegisterTypeEncoder(reflect.TypeFor[uuid.UUID](), enc)
-			reg.RegisterTypeDecoder(reflect.TypeFor[uuid.UUID](), dec)
-		}, []any{testUUID, &testUUID, uuid.NullUUID{UUID: testUUID, Valid: true}, []uuid.UUID{testUUID}, [1]uuid.UUID{testUUID}, map[string]uuid.UUID{"k": testUUID}}},
-		"pointers": {kind(reflect.Pointer), []any{&testUUID, &uuid.NullUUID{}, []*uuid.UUID{&testUUID}}},
-		"slices":   {kind(reflect.Slice), []any{[]uuid.UUID{testUUID}, []orderID{{}}, bson.A{1}, []any{testUUID}}},
-		"arrays":   {kind(reflect.Array), []any{[1]uuid.UUID{testUUID}, strangerID{}}},
-		"maps":     {kind(reflect.Map), []any{map[uuid.UUID]int{testUUID: 1}, map[string]uuid.UUID{}}},
-		"structs":  {kind(reflect.Struct), []any{embedded{testUUID}, []embedded{{testUUID}}, &embedded{}}},
-		"any": {func(reg *bson.Registry) {
-			reg.RegisterTypeEncoder(reflect.TypeFor[bson.Binary](), enc)
-			reg.RegisterTypeDecoder(reflect.TypeFor[any](), dec)
-		}, []any{bson.M{"k": other}, bson.A{other}, [1]any{other}, map[string]any{"k": other}}},
-		"bson.Binary": {func(reg *bson.Registry) {
-			reg.RegisterTypeEncoder(reflect.TypeFor[bson.Binary](), enc)
-			reg.RegisterTypeDecoder(reflect.TypeFor[bson.Binary](), dec)
-		}, []any{other, bson.M{"k": other}, bson.A{other}, [1]any{other}, bson.D{{Key: "k", Value: other}}}},
-	} {
-		late := registry(t, uuidrep.Standard)
-		register(late, tt.register)
-		regs := map[string]*bson.Registry{"after Build": late}
-		if name != "uuid.UUID" { // With registers before the codec of this package
-			regs["With"] = build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[orderID]()).With(tt.register))
-		}
-		usual := registry(t, uuidrep.Standard)
-		for when, reg := range regs {
-			for _, v := range tt.values {
-				if _, err := encode(t, reg, bson.D{{Key: "v", Value: v}}); !errors.Is(err, errBroken) && (name != "slices" || when != "With") {
-					t.Errorf("%s, %s: encoding a %T: got %v", name, when, v, err)
-				}
-				if _, err := bsoncodec.Marshal(usual, bson.D{{Key: "v", Value: v}}); err != nil {
-					continue // strangerID
-				}
-				raw := marshal(t, usual, bson.D{{Key: "v", Value: v}})
-				target := reflect.New(reflect.MapOf(reflect.TypeFor[string](), reflect.TypeOf(v))).Interface()
-				if err := decode(t, reg, raw, target); !errors.Is(err, errBroken) {
-					t.Errorf("%s, %s: decoding a %T: got %v", name, when, v, err)
-				}
-			}
-		}
-	}
+	n := copy(p, r.before)
+	r.before = r.before[n:]
+	return n, nil
 }

@@ -2,6 +2,7 @@ package bsoncodec_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -12,6 +13,105 @@ import (
 	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
+
+// around has a UUID in every place that has a codec of this package.
+type around struct {
+	Value   uuid.UUID
+	Pointer *uuid.UUID
+	Slice   []uuid.UUID
+	Array   [1]uuid.UUID
+	Map     map[string]uuid.UUID
+	Any     any
+	D       bson.D
+	A       []any
+	Null    uuid.NullUUID
+}
+
+func newAround(u uuid.UUID) around {
+	return around{u, &u, []uuid.UUID{u}, [1]uuid.UUID{u}, map[string]uuid.UUID{"u": u}, u, bson.D{{Key: "u", Value: u}}, []any{u}, uuid.NullUUID{UUID: u, Valid: true}}
+}
+
+// leaves calls f with each value in v that is not a document or an array.
+func leaves(v bson.RawValue, f func(bson.RawValue)) {
+	switch v.Type {
+	case bson.TypeEmbeddedDocument, bson.TypeArray:
+		values, _ := bson.RawArray(v.Value).Values()
+		for _, v := range values {
+			leaves(v, f)
+		}
+	default:
+		f(v)
+	}
+}
+
+// An encoder or a decoder that is registered for uuid.UUID after Build is obeyed everywhere.
+func TestCodecOfUUIDsAfterBuild(t *testing.T) {
+	for _, rep := range []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy} {
+		reg := registry(t, rep)
+		register(reg, func(reg *bson.Registry) {
+			reg.RegisterTypeEncoder(reflect.TypeFor[uuid.UUID](), bson.ValueEncoderFunc(
+				func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error { return vw.WriteString("late") }))
+		})
+		n := 0
+		leaves(bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: marshal(t, reg, newAround(testUUID))}, func(v bson.RawValue) {
+			n++
+			if s, ok := v.StringValueOK(); !ok || s != "late" {
+				t.Errorf("%v: value %d is written as %v", rep, n, v)
+			}
+		})
+		if want := reflect.TypeFor[around]().NumField(); n != want {
+			t.Errorf("%v: %d values were written, want %d", rep, n, want)
+		}
+
+		reg = registry(t, rep)
+		raw := marshal(t, reg, newAround(testUUID))
+		late := uuid.UUID{1, 2, 3}
+		reg = registry(t, rep)
+		register(reg, func(reg *bson.Registry) {
+			reg.RegisterTypeDecoder(reflect.TypeFor[uuid.UUID](), bson.ValueDecoderFunc(
+				func(_ bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+					val.Set(reflect.ValueOf(late))
+					return vr.Skip()
+				}))
+		})
+		var got around
+		unmarshal(t, reg, raw, &got)
+		if want := newAround(late); !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: got %v, want %v", rep, got, want)
+		}
+	}
+}
+
+// Codecs of the kinds pointer and slice that are registered after Build are obeyed for UUIDs too.
+func TestKindCodecsAfterBuild(t *testing.T) {
+	skip := bson.ValueDecoderFunc(func(_ bson.DecodeContext, vr bson.ValueReader, _ reflect.Value) error { return vr.Skip() })
+	text := bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error { return vw.WriteString("late") })
+	type doc struct {
+		Value   uuid.UUID
+		Pointer *uuid.UUID
+		Slice   []uuid.UUID
+	}
+	v := doc{testUUID, &testUUID, []uuid.UUID{testUUID}}
+	raw := marshal(t, registry(t, uuidrep.Standard), v)
+	for kind, key := range map[reflect.Kind]string{reflect.Pointer: "pointer", reflect.Slice: "slice"} {
+		reg := registry(t, uuidrep.Standard)
+		register(reg, func(reg *bson.Registry) {
+			reg.RegisterKindEncoder(kind, text)
+			reg.RegisterKindDecoder(kind, skip)
+		})
+		got := marshal(t, reg, v)
+		for _, name := range []string{"value", "pointer", "slice"} {
+			if s, ok := got.Lookup(name).StringValueOK(); (name == key) != (ok && s == "late") {
+				t.Errorf("%v: %s is written as %v", kind, name, got.Lookup(name))
+			}
+		}
+		var back doc
+		unmarshal(t, reg, raw, &back)
+		if back.Value != testUUID || (key == "pointer") != (back.Pointer == nil || *back.Pointer == uuid.Nil) || (key == "slice") != (back.Slice == nil) {
+			t.Errorf("%v: got %+v", kind, back)
+		}
+	}
+}
 
 // What is registered after Build and before the first use is obeyed as if it were registered by With, by everything that
 // a hook or a codec of a kind can meet.
@@ -225,7 +325,7 @@ func TestCodecsForUUIDTypes(t *testing.T) {
 	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return b().With(mine) }) {
 		raw := marshal(t, reg, in)
 		for _, path := range paths {
-			checkStored(t, raw, 4, octetsStandard, path...)
+			wantStored(t, raw, 4, octetsStandard, path...)
 		}
 		var out doc
 		if unmarshal(t, reg, raw, &out); !reflect.DeepEqual(in, out) {
@@ -258,6 +358,64 @@ func TestCodecsForUUIDTypes(t *testing.T) {
 		}
 		if out.U != uuid.Nil || *out.P != uuid.Nil || out.S[0] != uuid.Nil || out.A[0] != uuid.Nil || out.N.UUID != uuid.Nil || out.E.UUID != uuid.Nil || out.F[0] != (prefixed{}) {
 			t.Errorf("%s: got %v", mode, out)
+		}
+	}
+}
+
+// An error of a codec of the caller's is returned, wherever it comes and whenever the codec was registered.
+func TestErrorsOfCallersCodecs(t *testing.T) {
+	enc := bson.ValueEncoderFunc(func(bson.EncodeContext, bson.ValueWriter, reflect.Value) error { return errBroken })
+	dec := bson.ValueDecoderFunc(func(bson.DecodeContext, bson.ValueReader, reflect.Value) error { return errBroken })
+	kind := func(k reflect.Kind) func(*bson.Registry) {
+		return func(reg *bson.Registry) {
+			reg.RegisterKindEncoder(k, enc)
+			reg.RegisterKindDecoder(k, dec)
+		}
+	}
+	other := bson.Binary{Subtype: 9, Data: []byte{1}}
+	for name, tt := range map[string]struct {
+		register func(*bson.Registry)
+		values   []any // each goes through the codec
+	}{
+		"uuid.UUID": {func(reg *bson.Registry) {
+			reg.RegisterTypeEncoder(reflect.TypeFor[uuid.UUID](), enc)
+			reg.RegisterTypeDecoder(reflect.TypeFor[uuid.UUID](), dec)
+		}, []any{testUUID, &testUUID, uuid.NullUUID{UUID: testUUID, Valid: true}, []uuid.UUID{testUUID}, [1]uuid.UUID{testUUID}, map[string]uuid.UUID{"k": testUUID}}},
+		"pointers": {kind(reflect.Pointer), []any{&testUUID, &uuid.NullUUID{}, []*uuid.UUID{&testUUID}}},
+		"slices":   {kind(reflect.Slice), []any{[]uuid.UUID{testUUID}, []orderID{{}}, bson.A{1}, []any{testUUID}}},
+		"arrays":   {kind(reflect.Array), []any{[1]uuid.UUID{testUUID}, strangerID{}}},
+		"maps":     {kind(reflect.Map), []any{map[uuid.UUID]int{testUUID: 1}, map[string]uuid.UUID{}}},
+		"structs":  {kind(reflect.Struct), []any{embedded{testUUID}, []embedded{{testUUID}}, &embedded{}}},
+		"any": {func(reg *bson.Registry) {
+			reg.RegisterTypeEncoder(reflect.TypeFor[bson.Binary](), enc)
+			reg.RegisterTypeDecoder(reflect.TypeFor[any](), dec)
+		}, []any{bson.M{"k": other}, bson.A{other}, [1]any{other}, map[string]any{"k": other}}},
+		"bson.Binary": {func(reg *bson.Registry) {
+			reg.RegisterTypeEncoder(reflect.TypeFor[bson.Binary](), enc)
+			reg.RegisterTypeDecoder(reflect.TypeFor[bson.Binary](), dec)
+		}, []any{other, bson.M{"k": other}, bson.A{other}, [1]any{other}, bson.D{{Key: "k", Value: other}}}},
+	} {
+		late := registry(t, uuidrep.Standard)
+		register(late, tt.register)
+		regs := map[string]*bson.Registry{"after Build": late}
+		if name != "uuid.UUID" { // With registers before the codec of this package
+			regs["With"] = build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[orderID]()).With(tt.register))
+		}
+		usual := registry(t, uuidrep.Standard)
+		for when, reg := range regs {
+			for _, v := range tt.values {
+				if _, err := encode(t, reg, bson.D{{Key: "v", Value: v}}); !errors.Is(err, errBroken) && (name != "slices" || when != "With") {
+					t.Errorf("%s, %s: encoding a %T: got %v", name, when, v, err)
+				}
+				if _, err := bsoncodec.Marshal(usual, bson.D{{Key: "v", Value: v}}); err != nil {
+					continue // strangerID
+				}
+				raw := marshal(t, usual, bson.D{{Key: "v", Value: v}})
+				target := reflect.New(reflect.MapOf(reflect.TypeFor[string](), reflect.TypeOf(v))).Interface()
+				if err := decode(t, reg, raw, target); !errors.Is(err, errBroken) {
+					t.Errorf("%s, %s: decoding a %T: got %v", name, when, v, err)
+				}
+			}
 		}
 	}
 }

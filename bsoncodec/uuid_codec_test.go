@@ -44,9 +44,6 @@ type orderID [16]byte
 
 type textID [16]byte
 
-func (u textID) MarshalText() ([]byte, error)     { return uuid.UUID(u).MarshalText() }
-func (u *textID) UnmarshalText(text []byte) error { return (*uuid.UUID)(u).UnmarshalText(text) }
-
 func unhex(s string) []byte {
 	b, err := hex.DecodeString(s)
 	if err != nil {
@@ -97,7 +94,7 @@ func unmarshal(t testing.TB, reg *bson.Registry, raw bson.Raw, v any) {
 	}
 }
 
-func checkStored(t *testing.T, raw bson.Raw, subtype byte, octets []byte, path ...string) {
+func wantStored(t *testing.T, raw bson.Raw, subtype byte, octets []byte, path ...string) {
 	t.Helper()
 	gotSubtype, got, ok := raw.Lookup(path...).BinaryOK()
 	if !ok || gotSubtype != subtype || !bytes.Equal(got, octets) {
@@ -154,6 +151,8 @@ func newEverywhere() everywhere {
 	}
 }
 
+// A UUID has the octets of the table of the specification ("Handling of Native UUID Types", Implicit decoding
+// and encoding) in every place of a document, and is read back from each.
 func TestEveryPlaceOfADocument(t *testing.T) {
 	for _, tt := range table {
 		t.Run(tt.rep.String(), func(t *testing.T) {
@@ -168,7 +167,7 @@ func TestEveryPlaceOfADocument(t *testing.T) {
 					{"valid"}, {"nullptr"}, {"nulls", "0"}, {"order"}, {"orderptr"}, {"orders", "0"}, {"textkeys", text},
 					{"in"}, {"inlined"},
 				} {
-					checkStored(t, raw, tt.subtype, tt.octets, path...)
+					wantStored(t, raw, tt.subtype, tt.octets, path...)
 				}
 				for _, path := range [][]string{{"nil"}, {"invalid"}, {"nulls", "1"}, {"ptrslice", "1"}} {
 					if v := raw.Lookup(path...); v.Type != bson.TypeNull {
@@ -270,6 +269,7 @@ func TestImplicitDecoding(t *testing.T) {
 	}
 }
 
+// An any receives a UUID as the type of SetImplicitType, and what is no UUID as before.
 func TestSetImplicitType(t *testing.T) {
 	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.JavaLegacy).SetImplicitType(reflect.TypeFor[orderID]()))
 	raw := marshal(t, reg, bson.M{"a": bson.A{testUUID}, "b": orderID(testUUID)})
@@ -351,6 +351,7 @@ func TestTypedTargetsRefuse(t *testing.T) {
 	}
 }
 
+// Null and undefined give the zero UUID, as the driver's codecs give the zero value.
 func TestNullAndUndefinedGiveTheZeroValue(t *testing.T) {
 	for _, r := range []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy, uuidrep.Unspecified} {
 		reg := registry(t, r)
@@ -387,6 +388,7 @@ func TestErrorLeavesTheTarget(t *testing.T) {
 	}
 }
 
+// With unspecified, the default of the specification, a UUID is not encoded.
 func TestUnspecifiedRefusesToEncode(t *testing.T) {
 	reg := registry(t, uuidrep.Unspecified)
 	null := uuid.NullUUID{UUID: testUUID, Valid: true}
@@ -410,6 +412,7 @@ func TestUnspecifiedRefusesToEncode(t *testing.T) {
 	}
 }
 
+// With AlsoDecode both subtypes are read, each in its order, and only that of the registry is written.
 func TestAlsoDecode(t *testing.T) {
 	type doc struct {
 		S, L uuid.UUID
@@ -439,6 +442,7 @@ func TestAlsoDecode(t *testing.T) {
 	}
 }
 
+// UUID fields read subtype 0 and text if the builder says so, and any does not.
 func TestAlsoDecodeSubtype0AndString(t *testing.T) {
 	generic := bson.Binary{Subtype: 0, Data: octetsStandard}
 	for _, tt := range table {
@@ -469,6 +473,7 @@ func TestAlsoDecodeSubtype0AndString(t *testing.T) {
 	}
 }
 
+// An error of decoding names the method of the builder, or the type, that would read the value.
 func TestErrorsSayTheWayOut(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
 	for want, v := range map[string]any{
@@ -527,9 +532,9 @@ func TestRoundTripProperty(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkStored(t, raw, b.Subtype, b.Data, "u")
-			checkStored(t, raw, b.Subtype, b.Data, "o")
-			checkStored(t, raw, b.Subtype, b.Data, "any")
+			wantStored(t, raw, b.Subtype, b.Data, "u")
+			wantStored(t, raw, b.Subtype, b.Data, "o")
+			wantStored(t, raw, b.Subtype, b.Data, "any")
 		}
 	}
 }
@@ -686,4 +691,72 @@ func readValue(t *testing.T, raw bson.RawValue, f func(bson.ValueReader)) {
 		t.Fatal(err)
 	}
 	f(vr)
+}
+
+func (u textID) MarshalText() ([]byte, error) { return uuid.UUID(u).MarshalText() }
+
+func (u *textID) UnmarshalText(text []byte) error { return (*uuid.UUID)(u).UnmarshalText(text) }
+
+// The error for a UUID in another subtype names every way to read it.
+func TestWaysToReadASubtype(t *testing.T) {
+	for subtype, want := range map[byte][]string{
+		0: {"a bson.Binary reads", "AlsoDecodeSubtype0"}, 4: {"a bson.Binary reads", "a uuidrep.StandardUUID", "AlsoDecode reads"}, 5: {"a bson.Binary reads"},
+	} {
+		reg := registry(t, uuidrep.JavaLegacy)
+		raw := marshal(t, bson.NewRegistry(), bson.M{"u": bson.Binary{Subtype: subtype, Data: octetsStandard}})
+		err := decode(t, reg, raw, new(struct{ U uuid.UUID }))
+		for _, way := range []string{"a bson.Binary reads", "a uuidrep.StandardUUID", "AlsoDecode reads both", "AlsoDecodeSubtype0"} {
+			named := false
+			for _, w := range want {
+				named = named || strings.HasPrefix(way, w)
+			}
+			if err == nil || strings.Contains(err.Error(), way) != named {
+				t.Errorf("subtype %d: got %v; want %q in it: %v", subtype, err, way, named)
+			}
+		}
+	}
+}
+
+// A struct around a UUID is read from the document that the driver wrote for it, at the top of a document, too.
+func TestWrapperAtTheTop(t *testing.T) {
+	raw := marshal(t, bson.NewRegistry(), bson.D{{Key: "uuid", Value: bson.Binary{Subtype: 4, Data: octetsStandard}}})
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
+		return bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[embeddedID]())
+	}) {
+		for _, decode := range []func(any) error{
+			func(v any) error { return decodeWith(reg, raw, v) }, func(v any) error { return bsoncodec.Unmarshal(reg, raw, v) },
+		} {
+			var v embeddedID
+			if err := decode(&v); err != nil || v.UUID != testUUID {
+				t.Errorf("%s: got %v, %v", mode, v, err)
+			}
+		}
+	}
+}
+
+// An undefined value is read to its end: what is behind it follows.
+func TestUndefinedInTheMiddle(t *testing.T) {
+	doc := bson.D{{Key: "a", Value: bson.Undefined{}}, {Key: "b", Value: testUUID}}
+	for mode, reg := range modes(t, standard) {
+		raw := marshal(t, reg, doc)
+		var v struct {
+			A uuid.NullUUID
+			B uuid.UUID
+		}
+		for _, decode := range []func() error{
+			func() error { return bsoncodec.Unmarshal(reg, raw, &v) }, func() error { return decodeWith(reg, raw, &v) },
+		} {
+			v.A, v.B = uuid.NullUUID{UUID: testUUID, Valid: true}, uuid.Nil
+			if err := decode(); err != nil || v.A.Valid || v.B != testUUID {
+				t.Errorf("%s: got %+v, %v", mode, v, err)
+			}
+		}
+		for n := range raw {
+			dec := bson.NewDecoder(bson.NewDocumentReader(&breaksOnce{bytes.Clone(raw[:n]), raw[n:]}))
+			dec.SetRegistry(reg)
+			if err := dec.Decode(&v); !errors.Is(err, errBroken) {
+				t.Errorf("%s: got %v after %d bytes", mode, err, n)
+			}
+		}
+	}
 }

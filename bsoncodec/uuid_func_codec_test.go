@@ -110,7 +110,7 @@ func TestRegisterUUIDFunc(t *testing.T) {
 									t.Errorf("%s, %v: got %v", mode, path, raw)
 								}
 							} else {
-								checkStored(t, raw, tt.subtype, tt.octets, path...)
+								wantStored(t, raw, tt.subtype, tt.octets, path...)
 							}
 						}
 						for _, path := range [][]string{{"n"}, {"z"}, {"s", "1"}, {"q", "1"}, {"a", "1"}} {

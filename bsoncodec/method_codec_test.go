@@ -65,25 +65,8 @@ type (
 
 type receiverMethods struct{ U uuid.UUID }
 
-func (p *receiverMethods) MarshalBSONValue() (byte, []byte, error) {
-	return uuidrep.StandardUUID{UUID: p.U}.MarshalBSONValue()
-}
-
-func (p *receiverMethods) UnmarshalBSONValue(t byte, data []byte) error {
-	var s uuidrep.StandardUUID
-	err := s.UnmarshalBSONValue(t, data)
-	p.U = s.UUID
-	return err
-}
-
 // documentMethods has the methods for whole documents. They know their own field only.
 type documentMethods struct{ U uuidrep.StandardUUID }
-
-func (d documentMethods) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.M{"u": d.U}) }
-
-func (d *documentMethods) UnmarshalBSON(doc []byte) error {
-	return bson.Raw(doc).Lookup("u").Unmarshal(&d.U)
-}
 
 // Structs that embed the same and are stored as their authors mean.
 type (
@@ -130,55 +113,6 @@ type (
 	}
 )
 
-// text is how the own methods store both fields: name, space, UUID.
-func (o ownValue) MarshalBSONValue() (byte, []byte, error) { return marshalText(o.Name, o.UUID) }
-
-func (o *ownValue) UnmarshalBSONValue(t byte, data []byte) (err error) {
-	o.Name, o.UUID, err = unmarshalText(t, data)
-	return err
-}
-
-func (o ownPointer) MarshalBSONValue() (byte, []byte, error) { return marshalText(o.Name, o.UUID) }
-
-func (o *ownPointer) UnmarshalBSONValue(t byte, data []byte) (err error) {
-	o.StandardUUID = new(uuidrep.StandardUUID)
-	o.Name, o.UUID, err = unmarshalText(t, data)
-	return err
-}
-
-func (o ownInterface) MarshalBSONValue() (byte, []byte, error) { return marshalText(o.Name, uuid.Nil) }
-
-func (o *ownInterface) UnmarshalBSONValue(t byte, data []byte) (err error) {
-	o.Name, _, err = unmarshalText(t, data)
-	return err
-}
-
-func (o *ownReceiver) MarshalBSONValue() (byte, []byte, error) { return marshalText(o.Name, o.U) }
-
-func (o *ownReceiver) UnmarshalBSONValue(t byte, data []byte) (err error) {
-	o.Name, o.U, err = unmarshalText(t, data)
-	return err
-}
-
-func (o ownGeneric[T]) MarshalBSONValue() (byte, []byte, error) {
-	return marshalText(o.Name, uuid.UUID(o.ID))
-}
-
-func (o *ownGeneric[T]) UnmarshalBSONValue(t byte, data []byte) error {
-	name, u, err := unmarshalText(t, data)
-	o.Name, o.ID = name, uuidrep.ID[T](u)
-	return err
-}
-
-func (o ownDocument) MarshalBSON() ([]byte, error) {
-	return bson.Marshal(bson.D{{Key: "u", Value: o.U}, {Key: "name", Value: o.Name}})
-}
-
-func (o *ownDocument) UnmarshalBSON(doc []byte) error {
-	o.Name = bson.Raw(doc).Lookup("name").StringValue()
-	return o.documentMethods.UnmarshalBSON(doc)
-}
-
 func marshalText(name string, u uuid.UUID) (byte, []byte, error) {
 	t, data, err := bson.MarshalValue(name + " " + u.String())
 	return byte(t), data, err
@@ -190,8 +124,8 @@ func unmarshalText(t byte, data []byte) (name string, u uuid.UUID, err error) {
 	return name, u, err
 }
 
-// checkPromoted checks that err is the error of a want that has a method from the field origin, without the fields lost.
-func checkPromoted(t *testing.T, err error, want reflect.Type, method, origin, lost string) {
+// wantPromotedError checks that err is the error of a want that has a method from the field origin, without the fields lost.
+func wantPromotedError(t *testing.T, err error, want reflect.Type, method, origin, lost string) {
 	t.Helper()
 	var e *bsoncodec.UnregisteredTypeError
 	if !errors.As(err, &e) || e.Type != want {
@@ -207,8 +141,8 @@ func checkPromoted(t *testing.T, err error, want reflect.Type, method, origin, l
 	}
 }
 
-// testPromoted checks that v is refused in both directions, in every place of a document.
-func testPromoted[T any](t *testing.T, v T, method, origin, lost string) {
+// wantPromotedRefused checks that v is refused in both directions, in every place of a document.
+func wantPromotedRefused[T any](t *testing.T, v T, method, origin, lost string) {
 	t.Helper()
 	typ := reflect.TypeFor[T]()
 	for _, r := range allRepresentations {
@@ -221,23 +155,23 @@ func testPromoted[T any](t *testing.T, v T, method, origin, lost string) {
 			if raw != nil {
 				t.Errorf("%T gave %v", doc, bson.Raw(raw))
 			}
-			checkPromoted(t, err, typ, method, origin, lost)
+			wantPromotedError(t, err, typ, method, origin, lost)
 		}
 		for _, doc := range []any{bson.D{{Key: "v", Value: &v}}, &struct{ V T }{v}, struct{ V *T }{&v}, struct{ V []T }{[]T{v}}} {
 			raw, err := encode(t, reg, doc)
 			if raw != nil {
 				t.Errorf("%T gave %v", doc, bson.Raw(raw))
 			}
-			checkPromoted(t, err, typ, method, origin, lost)
+			wantPromotedError(t, err, typ, method, origin, lost)
 		}
 		_, err := bsoncodec.Marshal(reg, &v) // the driver's Encoder calls a MarshalBSON of a whole document without asking a registry
-		checkPromoted(t, err, typ, method, origin, lost)
+		wantPromotedError(t, err, typ, method, origin, lost)
 		_, err = bsoncodec.MarshalValue(reg, &v)
-		checkPromoted(t, err, typ, method, origin, lost)
+		wantPromotedError(t, err, typ, method, origin, lost)
 		_, err = bsoncodec.MarshalExtJSON(reg, bson.M{"v": &v}, true, false)
-		checkPromoted(t, err, typ, method, origin, lost)
+		wantPromotedError(t, err, typ, method, origin, lost)
 		_, err = bsoncodec.MarshalExtJSON(reg, &v, true, false)
-		checkPromoted(t, err, typ, method, origin, lost)
+		wantPromotedError(t, err, typ, method, origin, lost)
 
 		decoding := strings.Replace(method, "Marshal", "Unmarshal", 1)
 		for _, value := range []any{bson.Binary{Subtype: 4, Data: octetsStandard}, bson.M{"name": "x"}, "text"} {
@@ -249,32 +183,32 @@ func testPromoted[T any](t *testing.T, v T, method, origin, lost string) {
 				{one, new(struct{ V T })}, {one, new(struct{ V *T })}, {one, &struct{ V *T }{new(T)}}, {one, new(map[string]T)}, {one, new(map[string]*T)},
 				{list, new(struct{ V []T })}, {list, new(struct{ V [1]T })}, {one, &struct{ V any }{new(T)}},
 			} {
-				checkPromoted(t, decode(t, reg, doc.raw, doc.target), typ, decoding, strings.Replace(origin, "Marshaler", "Unmarshaler", 1), lost)
+				wantPromotedError(t, decode(t, reg, doc.raw, doc.target), typ, decoding, strings.Replace(origin, "Marshaler", "Unmarshaler", 1), lost)
 			}
 		}
 		doc := marshal(t, reg, bson.M{"name": "x"})
-		checkPromoted(t, bsoncodec.Unmarshal(reg, doc, new(T)), typ, decoding, strings.Replace(origin, "Marshaler", "Unmarshaler", 1), lost)
+		wantPromotedError(t, bsoncodec.Unmarshal(reg, doc, new(T)), typ, decoding, strings.Replace(origin, "Marshaler", "Unmarshaler", 1), lost)
 		err = bsoncodec.UnmarshalExtJSON(reg, []byte(`{"name": "x"}`), true, new(T))
-		checkPromoted(t, err, typ, decoding, strings.Replace(origin, "Marshaler", "Unmarshaler", 1), lost)
+		wantPromotedError(t, err, typ, decoding, strings.Replace(origin, "Marshaler", "Unmarshaler", 1), lost)
 	}
 }
 
 // A struct that has the method of a field that it embeds is encoded as that field alone.
 func TestPromotedMethodsAreRefused(t *testing.T) {
 	u := uuidrep.StandardUUID{UUID: testUUID}
-	testPromoted(t, promotedCustomer{uuidrep.ID[promotedCustomer](testUUID), "x"}, "MarshalBSONValue", "ID", "without the field Name:")
-	testPromoted(t, promotedAddress{"x", u}, "MarshalBSONValue", "StandardUUID", "without the field City:")
-	testPromoted(t, promotedPointer{&u, "x"}, "MarshalBSONValue", "StandardUUID", "without the field Name:")
-	testPromoted(t, promotedInterface{u, &u, "x"}, "MarshalBSONValue", "ValueMarshaler", "Name:")
-	testPromoted(t, promotedReceiver{receiverMethods{testUUID}, "x"}, "MarshalBSONValue", "receiverMethods", "without the field Name:")
-	testPromoted(t, promotedReceiverPointer{&receiverMethods{testUUID}, "x"}, "MarshalBSONValue", "receiverMethods", "without the field Name:")
-	testPromoted(t, promotedGeneric[int]{uuidrep.ID[int](testUUID), 7}, "MarshalBSONValue", "ID", "without the field Value:")
-	testPromoted(t, promotedGeneric[uuid.UUID]{uuidrep.ID[uuid.UUID](testUUID), testUUID}, "MarshalBSONValue", "ID", "without the field Value:")
-	testPromoted(t, promotedDeep{promotedCustomer{Name: "x"}, 7}, "MarshalBSONValue", "promotedCustomer.ID", "without the fields Since, promotedCustomer.Name:")
-	testPromoted(t, promotedDeepOnly{PromotedCustomer{u, "x"}}, "MarshalBSONValue", "PromotedCustomer.StandardUUID", "without the field PromotedCustomer.Name:")
-	testPromoted(t, promotedSkipped{u, "x"}, "MarshalBSONValue", "StandardUUID", "without the field Name:")
-	testPromoted(t, promotedDocument{documentMethods{u}, "x"}, "MarshalBSON", "documentMethods", "without the field Name:")
-	testPromoted(t, struct {
+	wantPromotedRefused(t, promotedCustomer{uuidrep.ID[promotedCustomer](testUUID), "x"}, "MarshalBSONValue", "ID", "without the field Name:")
+	wantPromotedRefused(t, promotedAddress{"x", u}, "MarshalBSONValue", "StandardUUID", "without the field City:")
+	wantPromotedRefused(t, promotedPointer{&u, "x"}, "MarshalBSONValue", "StandardUUID", "without the field Name:")
+	wantPromotedRefused(t, promotedInterface{u, &u, "x"}, "MarshalBSONValue", "ValueMarshaler", "Name:")
+	wantPromotedRefused(t, promotedReceiver{receiverMethods{testUUID}, "x"}, "MarshalBSONValue", "receiverMethods", "without the field Name:")
+	wantPromotedRefused(t, promotedReceiverPointer{&receiverMethods{testUUID}, "x"}, "MarshalBSONValue", "receiverMethods", "without the field Name:")
+	wantPromotedRefused(t, promotedGeneric[int]{uuidrep.ID[int](testUUID), 7}, "MarshalBSONValue", "ID", "without the field Value:")
+	wantPromotedRefused(t, promotedGeneric[uuid.UUID]{uuidrep.ID[uuid.UUID](testUUID), testUUID}, "MarshalBSONValue", "ID", "without the field Value:")
+	wantPromotedRefused(t, promotedDeep{promotedCustomer{Name: "x"}, 7}, "MarshalBSONValue", "promotedCustomer.ID", "without the fields Since, promotedCustomer.Name:")
+	wantPromotedRefused(t, promotedDeepOnly{PromotedCustomer{u, "x"}}, "MarshalBSONValue", "PromotedCustomer.StandardUUID", "without the field PromotedCustomer.Name:")
+	wantPromotedRefused(t, promotedSkipped{u, "x"}, "MarshalBSONValue", "StandardUUID", "without the field Name:")
+	wantPromotedRefused(t, promotedDocument{documentMethods{u}, "x"}, "MarshalBSON", "documentMethods", "without the field Name:")
+	wantPromotedRefused(t, struct {
 		uuidrep.StandardUUID
 		Street, City string
 	}{u, "x", "y"}, "MarshalBSONValue", "StandardUUID", "without the fields Street, City:")
@@ -282,7 +216,7 @@ func TestPromotedMethodsAreRefused(t *testing.T) {
 		uuidrep.ID[int]
 		Name string
 	}
-	testPromoted(t, local{uuidrep.ID[int](testUUID), "x"}, "MarshalBSONValue", "ID", "without the field Name:")
+	wantPromotedRefused(t, local{uuidrep.ID[int](testUUID), "x"}, "MarshalBSONValue", "ID", "without the field Name:")
 }
 
 // What the driver stores without a loss is stored.
@@ -401,38 +335,86 @@ func TestPromotedMethodsAndJSONTags(t *testing.T) {
 	}
 	reg := registry(t, uuidrep.Standard)
 	v := skipped{uuidrep.StandardUUID{UUID: testUUID}, "x"}
-	checkStored(t, marshal(t, reg, bson.M{"v": uuidrep.StandardUUID{UUID: testUUID}}), 4, octetsStandard, "v")
+	wantStored(t, marshal(t, reg, bson.M{"v": uuidrep.StandardUUID{UUID: testUUID}}), 4, octetsStandard, "v")
 	o := bsoncodec.Options{UseJSONStructTags: true}
 	for range 2 { // the first client decides for no other one
 		_, err := encode(t, reg, bson.M{"v": v})
-		checkPromoted(t, err, reflect.TypeOf(v), "MarshalBSONValue", "StandardUUID", "without the field Name:")
+		wantPromotedError(t, err, reflect.TypeOf(v), "MarshalBSONValue", "StandardUUID", "without the field Name:")
 		raw, err := bsoncodec.Marshal(reg, bson.M{"v": v}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkStored(t, raw, 4, octetsStandard, "v")
+		wantStored(t, raw, 4, octetsStandard, "v")
 		var back struct{ V skipped }
-		checkPromoted(t, decode(t, reg, raw, &back), reflect.TypeOf(v), "UnmarshalBSONValue", "StandardUUID", "without the field Name:")
+		wantPromotedError(t, decode(t, reg, raw, &back), reflect.TypeOf(v), "UnmarshalBSONValue", "StandardUUID", "without the field Name:")
 		if err := bsoncodec.Unmarshal(reg, raw, &back, o); err != nil || back.V.UUID != testUUID {
 			t.Errorf("%+v, %v", back, err)
 		}
 	}
 }
 
-func TestPathOfPromotedMethods(t *testing.T) {
-	reg := registry(t, uuidrep.Standard)
-	v := promotedCustomer{uuidrep.ID[promotedCustomer](testUUID), "x"}
-	var none *promotedCustomer
-	for path, doc := range map[string]any{
-		"a.1.b":  bson.M{"a": bson.A{1, bson.M{"b": v}}},
-		"p":      bson.M{"n": none, "p": &v},
-		"v.list": struct{ V any }{map[string]any{"list": v}},
-		"":       v,
-	} {
-		_, err := encode(t, reg, doc)
-		var e *bsoncodec.UnregisteredTypeError
-		if !errors.As(err, &e) || e.Path != path {
-			t.Errorf("got %v, want the path %s", err, path)
-		}
-	}
+func (p *receiverMethods) MarshalBSONValue() (byte, []byte, error) {
+	return uuidrep.StandardUUID{UUID: p.U}.MarshalBSONValue()
+}
+
+func (p *receiverMethods) UnmarshalBSONValue(t byte, data []byte) error {
+	var s uuidrep.StandardUUID
+	err := s.UnmarshalBSONValue(t, data)
+	p.U = s.UUID
+	return err
+}
+
+func (d documentMethods) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.M{"u": d.U}) }
+
+func (d *documentMethods) UnmarshalBSON(doc []byte) error {
+	return bson.Raw(doc).Lookup("u").Unmarshal(&d.U)
+}
+
+// text is how the own methods store both fields: name, space, UUID.
+func (o ownValue) MarshalBSONValue() (byte, []byte, error) { return marshalText(o.Name, o.UUID) }
+
+func (o *ownValue) UnmarshalBSONValue(t byte, data []byte) (err error) {
+	o.Name, o.UUID, err = unmarshalText(t, data)
+	return err
+}
+
+func (o ownPointer) MarshalBSONValue() (byte, []byte, error) { return marshalText(o.Name, o.UUID) }
+
+func (o *ownPointer) UnmarshalBSONValue(t byte, data []byte) (err error) {
+	o.StandardUUID = new(uuidrep.StandardUUID)
+	o.Name, o.UUID, err = unmarshalText(t, data)
+	return err
+}
+
+func (o ownInterface) MarshalBSONValue() (byte, []byte, error) { return marshalText(o.Name, uuid.Nil) }
+
+func (o *ownInterface) UnmarshalBSONValue(t byte, data []byte) (err error) {
+	o.Name, _, err = unmarshalText(t, data)
+	return err
+}
+
+func (o *ownReceiver) MarshalBSONValue() (byte, []byte, error) { return marshalText(o.Name, o.U) }
+
+func (o *ownReceiver) UnmarshalBSONValue(t byte, data []byte) (err error) {
+	o.Name, o.U, err = unmarshalText(t, data)
+	return err
+}
+
+func (o ownGeneric[T]) MarshalBSONValue() (byte, []byte, error) {
+	return marshalText(o.Name, uuid.UUID(o.ID))
+}
+
+func (o *ownGeneric[T]) UnmarshalBSONValue(t byte, data []byte) error {
+	name, u, err := unmarshalText(t, data)
+	o.Name, o.ID = name, uuidrep.ID[T](u)
+	return err
+}
+
+func (o ownDocument) MarshalBSON() ([]byte, error) {
+	return bson.Marshal(bson.D{{Key: "u", Value: o.U}, {Key: "name", Value: o.Name}})
+}
+
+func (o *ownDocument) UnmarshalBSON(doc []byte) error {
+	o.Name = bson.Raw(doc).Lookup("name").StringValue()
+	return o.documentMethods.UnmarshalBSON(doc)
 }

@@ -2,6 +2,8 @@ package bsoncodec_test
 
 import (
 	"bytes"
+	"encoding"
+	"errors"
 	"reflect"
 	"testing"
 
@@ -20,9 +22,9 @@ func documentModes(t *testing.T, r uuidrep.Representation, typ reflect.Type) map
 	})
 }
 
-// testPromotedDocument checks that v, registered as a document, is stored as the driver stores named, an equal struct
+// wantDocumentOfFields checks that v, registered as a document, is stored as the driver stores named, an equal struct
 // without embedded fields, and read back, in every place of a document. The UUIDs have a representation of their own.
-func testPromotedDocument[T, N any](t *testing.T, v T, named N) {
+func wantDocumentOfFields[T, N any](t *testing.T, v T, named N) {
 	t.Helper()
 	typ := reflect.TypeFor[T]()
 	values, names := strangers(v), strangers(named)
@@ -61,7 +63,7 @@ func testPromotedDocument[T, N any](t *testing.T, v T, named N) {
 				if want := encodeUsuallyValue(t, named); err != nil || !rv.Equal(want) {
 					t.Errorf("%v, %s: got %v, %v, want %v", r, mode, rv, err, want)
 				}
-				testReadDocument(t, reg, v, named, opts)
+				wantDocumentRead(t, reg, v, named, opts)
 			}
 		}
 	}
@@ -87,8 +89,8 @@ func encodeUsuallyValue(t *testing.T, v any) bson.RawValue {
 	return bson.RawValue{Type: typ, Value: data}
 }
 
-// testReadDocument decodes what the driver writes for named into every place that can hold a T.
-func testReadDocument[T, N any](t *testing.T, reg *bson.Registry, v T, named N, opts []bsoncodec.Options) {
+// wantDocumentRead decodes what the driver writes for named into every place that can hold a T.
+func wantDocumentRead[T, N any](t *testing.T, reg *bson.Registry, v T, named N, opts []bsoncodec.Options) {
 	t.Helper()
 	one, err := bson.Marshal(bson.M{"v": named})
 	if err != nil {
@@ -160,30 +162,30 @@ func testReadDocument[T, N any](t *testing.T, reg *bson.Registry, v T, named N, 
 func TestRegisterDocumentTypeOfPromotedMethods(t *testing.T) {
 	u := uuidrep.StandardUUID{UUID: testUUID}
 	id := uuidrep.ID[promotedCustomer](testUUID)
-	testPromotedDocument(t, promotedCustomer{id, "x"}, struct {
+	wantDocumentOfFields(t, promotedCustomer{id, "x"}, struct {
 		A uuidrep.ID[promotedCustomer] `bson:"_id"`
 		B string                       `bson:"name"`
 	}{id, "x"})
-	testPromotedDocument(t, promotedAddress{"x", u}, struct {
+	wantDocumentOfFields(t, promotedAddress{"x", u}, struct {
 		A string               `bson:"city"`
 		B uuidrep.StandardUUID `bson:"standarduuid"`
 	}{"x", u})
-	testPromotedDocument(t, promotedPointer{&u, "x"}, struct {
+	wantDocumentOfFields(t, promotedPointer{&u, "x"}, struct {
 		A *uuidrep.StandardUUID `bson:"standarduuid"`
 		B string                `bson:"name"`
 	}{&u, "x"})
-	testPromotedDocument(t, promotedReceiver{receiverMethods{}, "x"}, struct {
+	wantDocumentOfFields(t, promotedReceiver{receiverMethods{}, "x"}, struct {
 		B string `bson:"name"`
 	}{"x"})
-	testPromotedDocument(t, promotedGeneric[int32]{uuidrep.ID[int32](testUUID), 7}, struct {
+	wantDocumentOfFields(t, promotedGeneric[int32]{uuidrep.ID[int32](testUUID), 7}, struct {
 		A uuidrep.ID[int32] `bson:"id"`
 		B int32             `bson:"value"`
 	}{uuidrep.ID[int32](testUUID), 7})
-	testPromotedDocument(t, PromotedDocument{DocumentMethods{u}, "x"}, struct {
+	wantDocumentOfFields(t, PromotedDocument{DocumentMethods{u}, "x"}, struct {
 		A DocumentMethods `bson:"documentmethods"`
 		B string          `bson:"name"`
 	}{DocumentMethods{u}, "x"})
-	testPromotedDocument(t, promotedByTag{u, "x"}, struct {
+	wantDocumentOfFields(t, promotedByTag{u, "x"}, struct {
 		A uuidrep.StandardUUID `bson:"id"`
 		B string               `bson:"n"`
 	}{u, "x"})
@@ -203,12 +205,6 @@ type (
 		Name                 string `bson:"n" json:"-"`
 	}
 )
-
-func (d DocumentMethods) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.M{"u": d.U}) }
-
-func (d *DocumentMethods) UnmarshalBSON(doc []byte) error {
-	return bson.Raw(doc).Lookup("u").Unmarshal(&d.U)
-}
 
 // The UUIDs in the document are those of the registry.
 func TestRepresentationInDocumentTypes(t *testing.T) {
@@ -356,6 +352,59 @@ func TestRegisterDocumentTypeOfInlineStructs(t *testing.T) {
 			if err := bsoncodec.Unmarshal(reg, want, back.Interface()); err != nil || back.Elem().FieldByName("M").IsValid() && back.Elem().FieldByName("M").Int() != 2 {
 				t.Errorf("%s, %v: got %v, %v", mode, typ, back.Elem(), err)
 			}
+		}
+	}
+}
+
+func (d DocumentMethods) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.M{"u": d.U}) }
+
+func (d *DocumentMethods) UnmarshalBSON(doc []byte) error {
+	return bson.Raw(doc).Lookup("u").Unmarshal(&d.U)
+}
+
+// What is not a document of the type is an error also if the type is registered as a document.
+func TestMalformedDocumentTypes(t *testing.T) {
+	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[embeddedID]()))
+	for _, v := range []any{"text", 1, bson.Binary{Subtype: 4, Data: octetsStandard[:15]}, bson.Binary{Subtype: 5, Data: octetsStandard},
+		bson.D{{Key: "uuid", Value: "text"}}, bson.A{1}} {
+		raw := marshal(t, reg, bson.M{"v": v})
+		_, document := v.(bson.D) // is read as a struct of the same fields
+		want := decodeWith(reg, raw, new(struct{ V struct{ UUID uuid.UUID } }))
+		for _, err := range []error{decode(t, reg, raw, new(struct{ V embeddedID })), decodeWith(reg, raw, new(struct{ V embeddedID }))} {
+			if err == nil || document && err.Error() != want.Error() {
+				t.Errorf("%v: got %v", v, err)
+			}
+		}
+	}
+	for _, v := range []any{embeddedID{testUUID}, &embeddedID{testUUID}} {
+		if err := encodeWithWriter(reg, v, &keepingWriter{err: errBroken, left: 2}); !errors.Is(err, errBroken) {
+			t.Errorf("%T: got %v", v, err)
+		}
+	}
+}
+
+// A type that is registered as a document is stored as one, whatever a hook of the caller's does with text.
+func TestDocumentTypeBesideAHook(t *testing.T) {
+	hook := func(reg *bson.Registry) {
+		reg.RegisterInterfaceEncoder(reflect.TypeFor[encoding.TextMarshaler](), stringEncoder("a hook"))
+	}
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
+		return bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[embeddedID]()).With(hook)
+	}) {
+		raw := marshal(t, reg, bson.D{{Key: "v", Value: embeddedID{testUUID}}})
+		wantStored(t, raw, 4, octetsStandard, "v", "uuid")
+		var v struct{ V embeddedID }
+		if unmarshal(t, reg, raw, &v); v.V.UUID != testUUID {
+			t.Errorf("%s: got %v", mode, v)
+		}
+	}
+	// An encoder of structs of the caller's encodes it.
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder {
+		return bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterDocumentType(reflect.TypeFor[embeddedID]()).With(
+			func(reg *bson.Registry) { reg.RegisterKindEncoder(reflect.Struct, stringEncoder("mine")) })
+	}) {
+		if raw := marshal(t, reg, bson.D{{Key: "v", Value: embeddedID{testUUID}}}); raw.Lookup("v").StringValue() != "mine" {
+			t.Errorf("%s: got %v", mode, raw)
 		}
 	}
 }

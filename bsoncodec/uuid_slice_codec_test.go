@@ -68,6 +68,8 @@ var allRepresentations = []uuidrep.Representation{
 	uuidrep.Unspecified, uuidrep.CSharpLegacy, uuidrep.Standard, uuidrep.PythonLegacy, uuidrep.JavaLegacy,
 }
 
+// A slice of UUIDs, which one raw value holds, has the bytes that the driver's codec of slices writes with
+// the codec of each element.
 func TestSlicesAreEncodedAsTheDriverEncodesThem(t *testing.T) {
 	for _, r := range allRepresentations {
 		fast, slow := fastAndSlow(t, r)
@@ -116,7 +118,7 @@ func TestSlicesBesideCodecsForRawValue(t *testing.T) {
 	}
 	in := ids{[]uuid.UUID{testUUID}, []orderID{orderID(testUUID)}}
 	raw := marshal(t, reg, in)
-	checkStored(t, raw, 3, octetsCSharp, "v", "0")
+	wantStored(t, raw, 3, octetsCSharp, "v", "0")
 	var out ids
 	unmarshal(t, reg, raw, &out)
 	if !reflect.DeepEqual(in, out) {
@@ -173,8 +175,8 @@ func fromStream(reg *bson.Registry, doc []byte, v any) error {
 	return dec.Decode(v)
 }
 
-// checkSameDecoding decodes doc with both registries and compares values and errors.
-func checkSameDecoding(t *testing.T, decode func(*bson.Registry, []byte, any) error, fast, slow *bson.Registry, doc []byte) {
+// wantSameDecoding decodes doc with both registries and compares values and errors.
+func wantSameDecoding(t *testing.T, decode func(*bson.Registry, []byte, any) error, fast, slow *bson.Registry, doc []byte) {
 	t.Helper()
 	for _, fresh := range []func() *slices{
 		func() *slices { return new(slices) },
@@ -202,6 +204,8 @@ func checkSameDecoding(t *testing.T, decode func(*bson.Registry, []byte, any) er
 	}
 }
 
+// An array has the values and the errors that the driver's codec of slices has with the codec of each
+// element.
 func TestSlicesAreDecodedAsTheDriverDecodesThem(t *testing.T) {
 	elements := []any{
 		bson.Binary{Subtype: 4, Data: octetsStandard}, bson.Binary{Subtype: 3, Data: octetsJava},
@@ -217,10 +221,10 @@ func TestSlicesAreDecodedAsTheDriverDecodesThem(t *testing.T) {
 		fast, slow := fastAndSlow(t, r)
 		check := func(v any) {
 			raw := marshal(t, stock, bson.D{{Key: "v", Value: v}, {Key: "o", Value: v}, {Key: "d", Value: v}, {Key: "a", Value: v}, {Key: "p", Value: v}, {Key: "n", Value: v}})
-			checkSameDecoding(t, fromMemory, fast, slow, raw)
-			checkSameDecoding(t, fromStream, fast, slow, raw)
-			checkSameDecoding(t, fromMemory, fast, slow, marshal(t, stock, bson.D{{Key: "v", Value: v}}))
-			checkSameDecoding(t, fromMemory, fast, slow, marshal(t, stock, bson.D{{Key: "o", Value: v}}))
+			wantSameDecoding(t, fromMemory, fast, slow, raw)
+			wantSameDecoding(t, fromStream, fast, slow, raw)
+			wantSameDecoding(t, fromMemory, fast, slow, marshal(t, stock, bson.D{{Key: "v", Value: v}}))
+			wantSameDecoding(t, fromMemory, fast, slow, marshal(t, stock, bson.D{{Key: "o", Value: v}}))
 		}
 		check(bson.A{})
 		for _, a := range elements {
@@ -241,10 +245,11 @@ func TestArrayKeysDoNotMatter(t *testing.T) {
 	for _, keys := range [][]string{{"", ""}, {"1", "0"}, {"a long key", "\u00e9"}} {
 		doc := marshal(t, slow, bson.D{{Key: "v", Value: bson.D{{Key: keys[0], Value: b}, {Key: keys[1], Value: b}}}})
 		doc[4] = byte(bson.TypeArray)
-		checkSameDecoding(t, fromMemory, fast, slow, doc)
+		wantSameDecoding(t, fromMemory, fast, slow, doc)
 	}
 }
 
+// An array with one octet that is changed, or cut off anywhere, has the results of the driver's codec.
 func TestMalformedSlices(t *testing.T) {
 	for _, r := range []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy} {
 		fast, slow := fastAndSlow(t, r)
@@ -254,24 +259,24 @@ func TestMalformedSlices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkSameDecoding(t, fromMemory, fast, slow, lengths)
+		wantSameDecoding(t, fromMemory, fast, slow, lengths)
 		if err := bsoncodec.UnmarshalValue(slow, bson.RawValue{Type: bson.TypeEmbeddedDocument, Value: lengths}, new(chan int)); err == nil {
 			t.Error("a document was decoded into a channel")
 		}
 		for n := range whole {
 			short := bytes.Clone(whole[:n])
-			checkSameDecoding(t, fromMemory, fast, slow, short)
-			checkSameDecoding(t, fromStream, fast, slow, short)
+			wantSameDecoding(t, fromMemory, fast, slow, short)
+			wantSameDecoding(t, fromStream, fast, slow, short)
 			if n >= 4 { // with a length that does not lie
 				binary.LittleEndian.PutUint32(short, uint32(n))
-				checkSameDecoding(t, fromMemory, fast, slow, short)
+				wantSameDecoding(t, fromMemory, fast, slow, short)
 			}
 		}
 		for i := range whole {
 			for _, b := range []byte{0, 3, 4, 5, 0x0A, 0x7F, 0xFF, whole[i] + 1, whole[i] - 1} {
 				bad := bytes.Clone(whole)
 				bad[i] = b
-				checkSameDecoding(t, fromMemory, fast, slow, bad)
+				wantSameDecoding(t, fromMemory, fast, slow, bad)
 			}
 		}
 		for range 500 {
@@ -279,7 +284,7 @@ func TestMalformedSlices(t *testing.T) {
 			for range 1 + rand.IntN(3) {
 				bad[4+rand.IntN(len(bad)-4)] = byte(rand.Uint32())
 			}
-			checkSameDecoding(t, fromMemory, fast, slow, bad)
+			wantSameDecoding(t, fromMemory, fast, slow, bad)
 		}
 	}
 }
@@ -296,6 +301,6 @@ func FuzzSliceDecoding(f *testing.F) {
 	// A value, and then an array of negative length with a length far beyond the end in it, found by fuzzing.
 	f.Add([]byte("\x28\x00\x00\x00\xff\xee\x00\x04z\x00\x10\x00\xfd\xff\x0f\x00DT\x00U\x00\x00\x00\x7f\x22\x11\x00\xbb\xaa\x10\xcc\x10\x00\x00\x00\x10\x00\x22\x11\x00"))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		checkSameDecoding(t, fromMemory, fast, slow, doc)
+		wantSameDecoding(t, fromMemory, fast, slow, doc)
 	})
 }

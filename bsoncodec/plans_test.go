@@ -95,40 +95,16 @@ type (
 
 type checkedHook struct{ N int }
 
-func (h checkedHook) MarshalBSONValue() (byte, []byte, error)       { return byte(bson.TypeNull), nil, nil }
-func (h *checkedHook) UnmarshalBSONValue(t byte, data []byte) error { return nil }
-
 type checkedHookDocument struct{ N int }
-
-func (h checkedHookDocument) MarshalBSON() ([]byte, error)     { return bson.Marshal(bson.D{}) }
-func (h *checkedHookDocument) UnmarshalBSON(data []byte) error { return nil }
-
-func (k checkedKey) MarshalKey() (string, error)    { return "k", nil }
-func (k *checkedKey) UnmarshalKey(key string) error { return nil }
 
 // priceCodec is a codec of an application that takes no part in plans.
 type priceCodec struct{}
 
-func (priceCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
-	return vw.WriteInt64(v.Field(0).Int())
-}
-
-func (priceCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
-	n, err := vr.ReadInt64()
-	v.Field(0).SetInt(n)
-	return err
-}
-
 // plannedPriceCodec takes part in plans, without options.
 type plannedPriceCodec struct{ priceCodec }
 
-func (plannedPriceCodec) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	return bson.TypeNull, dst, nil
-}
-func (plannedPriceCodec) ReadValue(bson.Type, []byte, reflect.Value) error { return nil }
-
-// checkRegistry returns a registry with a codec for checkedPrice.
-func checkRegistry(t *testing.T, codec interface {
+// priceRegistry returns a registry with a codec for checkedPrice.
+func priceRegistry(t *testing.T, codec interface {
 	bson.ValueEncoder
 	bson.ValueDecoder
 }) *bson.Registry {
@@ -143,10 +119,12 @@ func checkRegistry(t *testing.T, codec interface {
 	return reg
 }
 
+// CheckPlans names each part of a type that a codec, a method, an option or the driver has instead of a plan,
+// and nothing else.
 func TestCheckPlans(t *testing.T) {
 	reg := registry(t, uuidrep.Standard)
-	own := checkRegistry(t, priceCodec{})
-	planned := checkRegistry(t, plannedPriceCodec{})
+	own := priceRegistry(t, priceCodec{})
+	planned := priceRegistry(t, plannedPriceCodec{})
 	without, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).WithoutPlans().Build()
 	if err != nil {
 		t.Fatal(err)
@@ -261,6 +239,7 @@ func TestCheckPlans(t *testing.T) {
 	}
 }
 
+// CheckPlans of no registry, of no type, of two Options and of a registry without plans is an error.
 func TestCheckPlansOfWrongArguments(t *testing.T) {
 	if err := bsoncodec.CheckPlans(nil, reflect.TypeFor[checkedOrder]()); !errors.Is(err, bson.ErrNilRegistry) {
 		t.Errorf("without a registry: %v, want ErrNilRegistry", err)
@@ -273,3 +252,31 @@ func TestCheckPlansOfWrongArguments(t *testing.T) {
 		t.Error("no error for two Options")
 	}
 }
+
+func (h checkedHook) MarshalBSONValue() (byte, []byte, error) { return byte(bson.TypeNull), nil, nil }
+
+func (h *checkedHook) UnmarshalBSONValue(t byte, data []byte) error { return nil }
+
+func (h checkedHookDocument) MarshalBSON() ([]byte, error) { return bson.Marshal(bson.D{}) }
+
+func (h *checkedHookDocument) UnmarshalBSON(data []byte) error { return nil }
+
+func (k checkedKey) MarshalKey() (string, error) { return "k", nil }
+
+func (k *checkedKey) UnmarshalKey(key string) error { return nil }
+
+func (priceCodec) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
+	return vw.WriteInt64(v.Field(0).Int())
+}
+
+func (priceCodec) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
+	n, err := vr.ReadInt64()
+	v.Field(0).SetInt(n)
+	return err
+}
+
+func (plannedPriceCodec) AppendValue(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
+	return bson.TypeNull, dst, nil
+}
+
+func (plannedPriceCodec) ReadValue(bson.Type, []byte, reflect.Value) error { return nil }

@@ -3,12 +3,11 @@ package bsoncodec_test
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"reflect"
+	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,134 +17,6 @@ import (
 	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
-
-func TestBuildRefuses(t *testing.T) {
-	b := bsoncodec.NewRegistryBuilder
-	for name, tt := range map[string]struct {
-		builder *bsoncodec.RegistryBuilder
-		want    string
-	}{
-		"two orders for subtype 3":       {b(uuidrep.JavaLegacy).AlsoDecode(uuidrep.CSharpLegacy), "subtype 3"},
-		"two more orders for subtype 3":  {b(uuidrep.Standard).AlsoDecode(uuidrep.CSharpLegacy).AlsoDecode(uuidrep.JavaLegacy), "subtype 3"},
-		"its own representation":         {b(uuidrep.Standard).AlsoDecode(uuidrep.Standard), "own representation"},
-		"its own legacy representation":  {b(uuidrep.JavaLegacy).AlsoDecode(uuidrep.JavaLegacy), "own representation"},
-		"unspecified also":               {b(uuidrep.Standard).AlsoDecode(uuidrep.Unspecified), "unspecified"},
-		"also while unspecified":         {b(uuidrep.Unspecified).AlsoDecode(uuidrep.Standard), "unspecified"},
-		"generic while unspecified":      {b(uuidrep.Unspecified).AlsoDecodeSubtype0(), "unspecified"},
-		"string while unspecified":       {b(uuidrep.Unspecified).AlsoDecodeString(), "unspecified"},
-		"an unknown representation":      {b(uuidrep.Representation(9)), "Representation(9)"},
-		"an unknown representation also": {b(uuidrep.Standard).AlsoDecode(9), "Representation(9)"},
-		"a string type":                  {b(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[string]()), "string"},
-		"a pointer type":                 {b(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[*uuid.UUID]()), "*uuid.UUID"},
-		"15 octets":                      {b(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[[15]byte]()), "[15]uint8"},
-		"16 other things":                {b(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[[16]int8]()), "[16]int8"},
-		"no type":                        {b(uuidrep.Standard).RegisterUUIDType(nil), "nil"},
-		"an implicit slice":              {b(uuidrep.Standard).SetImplicitType(reflect.TypeFor[[]byte]()), "[]uint8"},
-	} {
-		reg, err := tt.builder.Build()
-		if err == nil || reg != nil || !strings.HasPrefix(err.Error(), "bsoncodec: ") || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	if _, err := b(uuidrep.Unspecified).AlsoDecodeString().Build(); !errors.Is(err, uuidrep.ErrUnspecified) {
-		t.Errorf("got %v, want ErrUnspecified", err)
-	}
-	_, err := b(uuidrep.Standard).AlsoDecode(uuidrep.Standard).RegisterUUIDType(nil).Build()
-	if err == nil || !strings.Contains(err.Error(), "own representation") || !strings.Contains(err.Error(), "nil") {
-		t.Errorf("one of two mistakes is not reported: %v", err)
-	}
-}
-
-func TestApplyTo(t *testing.T) {
-	b := bsoncodec.NewRegistryBuilder(uuidrep.JavaLegacy)
-	reg := bson.NewMgoRegistry()
-	if err := b.ApplyTo(reg); err != nil {
-		t.Fatal(err)
-	}
-	raw := marshal(t, reg, bson.D{{Key: "u", Value: testUUID}, {Key: "nil", Value: []uuid.UUID(nil)}})
-	checkStored(t, raw, 3, octetsJava, "u")
-	if v := raw.Lookup("nil"); v.Type != bson.TypeArray {
-		t.Errorf("mgo writes a nil slice as an empty array, got %v", v)
-	}
-	// mgo decodes documents to maps and generic binaries to slices.
-	var m map[string]any
-	unmarshal(t, reg, marshal(t, reg, bson.D{{Key: "d", Value: bson.D{{Key: "u", Value: testUUID}, {Key: "b", Value: []byte{1}}}}}), &m)
-	if want := any(bson.M{"u": testUUID, "b": []byte{1}}); !reflect.DeepEqual(m["d"], want) {
-		t.Errorf("got %#v, want %#v", m["d"], want)
-	}
-
-	if err := b.ApplyTo(reg); err == nil {
-		t.Error("applied twice")
-	}
-	if err := b.ApplyTo(nil); !errors.Is(err, bson.ErrNilRegistry) {
-		t.Errorf("nil registry: %v", err)
-	}
-	plain := bson.NewRegistry()
-	if err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).AlsoDecode(9).ApplyTo(plain); err == nil {
-		t.Error("a builder with a mistake was applied")
-	}
-	var buf bytes.Buffer
-	enc := bson.NewEncoder(bson.NewDocumentWriter(&buf))
-	enc.SetRegistry(plain)
-	if err := enc.Encode(bson.M{"u": testUUID}); err != nil {
-		t.Fatal(err)
-	}
-	checkStored(t, buf.Bytes(), 0, octetsStandard, "u")
-}
-
-// What the caller registers stays in force around the UUIDs.
-func TestWith(t *testing.T) {
-	type celsius float64
-	var decodedD, decodedSlice, decodedAny, encodedMap int
-	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterUUIDType(reflect.TypeFor[orderID]()).
-		With(func(reg *bson.Registry) {
-			reg.RegisterTypeEncoder(reflect.TypeFor[celsius](), bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
-				return vw.WriteString("warm")
-			}))
-			reg.RegisterTypeMapEntry(bson.TypeDateTime, reflect.TypeFor[time.Time]())
-		}).
-		With(func(reg *bson.Registry) {
-			for typ, n := range map[reflect.Type]*int{reflect.TypeFor[bson.D](): &decodedD, reflect.TypeFor[[]uuid.UUID](): &decodedSlice, reflect.TypeFor[any](): &decodedAny} {
-				dec, err := reg.LookupDecoder(typ)
-				if err != nil {
-					t.Fatal(err)
-				}
-				reg.RegisterTypeDecoder(typ, bson.ValueDecoderFunc(func(dc bson.DecodeContext, vr bson.ValueReader, v reflect.Value) error {
-					*n++
-					return dec.DecodeValue(dc, vr, v)
-				}))
-			}
-			enc, err := reg.LookupEncoder(reflect.TypeFor[map[string]struct{}]()) // which the registry remembers
-			if err != nil {
-				t.Fatal(err)
-			}
-			reg.RegisterKindEncoder(reflect.Map, bson.ValueEncoderFunc(func(ec bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
-				encodedMap++
-				return enc.EncodeValue(ec, vw, v)
-			}))
-			// A codec for a UUID type itself is replaced.
-			reg.RegisterTypeEncoder(reflect.TypeFor[uuid.UUID](), bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, v reflect.Value) error {
-				return vw.WriteString("mine")
-			}))
-		}))
-	twins.Delete(reg) // one way, and one call of each codec
-	now := time.UnixMilli(1700000000000).UTC()
-	raw := marshal(t, reg, bson.D{{Key: "c", Value: celsius(30)}, {Key: "t", Value: now}, {Key: "u", Value: testUUID}, {Key: "s", Value: []uuid.UUID{testUUID}}, {Key: "m", Value: map[string]int{}}})
-	checkStored(t, raw, 4, octetsStandard, "u")
-	if raw.Lookup("c").StringValue() != "warm" || encodedMap != 1 {
-		t.Errorf("encoded %v, %d maps", raw, encodedMap)
-	}
-	var d bson.D
-	unmarshal(t, reg, raw, &d)
-	if !reflect.DeepEqual(d[1].Value, now) || d[2].Value != testUUID || decodedD == 0 || decodedAny != 6 {
-		t.Errorf("decoded %v; %d documents and %d values with the caller's decoders", d, decodedD, decodedAny)
-	}
-	var s struct{ S []uuid.UUID }
-	unmarshal(t, reg, raw, &s)
-	if len(s.S) != 1 || s.S[0] != testUUID || decodedSlice != 1 {
-		t.Errorf("decoded %v, %d slices with the caller's decoder", s, decodedSlice)
-	}
-}
 
 // Binary values that are no UUIDs go where the caller's type map sends them.
 func TestWithTypeMapEntryForBinary(t *testing.T) {
@@ -222,6 +93,54 @@ func TestOtherBinariesAreTheDrivers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// An any into which a registry decodes a value of its own reports the errors of doing so, and allocates little for a
+// length that is wrong.
+func TestMalformedIntoAny(t *testing.T) {
+	two := func() *bsoncodec.RegistryBuilder {
+		return standard().With(func(reg *bson.Registry) {
+			reg.RegisterTypeMapEntry(0, reflect.TypeFor[map[string]any]())
+			reg.RegisterTypeMapEntry(bson.TypeEmbeddedDocument, reflect.TypeFor[bson.M]())
+		})
+	}
+	for mode, reg := range modes(t, two) {
+		for _, text := range []string{"\x02a\x00\xff\xff\xff\x3fx\x00", "\x05a\x00\xff\xff\xff\x3f\x00x", "\x02a\x00\x09\x00\x00\x00x\x00", "\x13a\x00"} {
+			data := append([]byte{byte(len(text) + 5), 0, 0, 0}, text...)
+			data = append(data, 0)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := bsoncodec.Unmarshal(reg, data, new(any))
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > 64<<20 {
+				t.Errorf("%s, %q: got %v and allocated %d bytes", mode, data, err, n)
+			}
+		}
+	}
+	// A length beyond the end is not allocated, and is an error, in what the driver cannot skip.
+	for n, within := range map[int32]string{0x3fffffff: "s: string", 5: "s: string, a byte too long"} {
+		text := "\x03d\x00\xf0\xff\xff\xff\x02s\x00" + string(binary.LittleEndian.AppendUint32(nil, uint32(n))) + "x\x00\x00"
+		data := append(binary.LittleEndian.AppendUint32(nil, uint32(len(text)+5)), text+"\x00"...)
+		for mode, reg := range modes(t, standard) {
+			for _, v := range []any{new(struct{ D struct{ S string } }), new(bson.D)} {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				err := bsoncodec.Unmarshal(reg, data, v)
+				runtime.ReadMemStats(&after)
+				if n := after.TotalAlloc - before.TotalAlloc; err == nil || !strings.Contains(err.Error(), "a length in it is beyond its end") || n > 64<<20 {
+					t.Errorf("%s, %s into a %T: got %v and allocated %d bytes", mode, within, v, err, n)
+				}
+			}
+		}
+	}
+	numbers := build(t, standard().With(func(reg *bson.Registry) { reg.RegisterTypeMapEntry(bson.TypeString, reflect.TypeFor[int]()) }))
+	if v, err := bsoncodec.DecodeNative(numbers, "x"); err == nil || v != nil {
+		t.Errorf("text into an int: got %v, %v", v, err)
+	}
+	_, want := bsoncodec.MarshalValue(numbers, make(chan int))
+	if _, err := bsoncodec.DecodeNative(numbers, make(chan int)); want == nil || fmt.Sprint(err) != fmt.Sprint(want) {
+		t.Errorf("a channel: got %v, want %v", err, want)
 	}
 }
 
@@ -321,30 +240,71 @@ func TestBinaryAsSliceBesideUUIDs(t *testing.T) {
 	}
 }
 
-// A registry serves many goroutines from its first use on, two registries live side by side.
-func TestConcurrentUse(t *testing.T) {
-	regs := map[uuidrep.Representation]*bson.Registry{uuidrep.Standard: registry(t, uuidrep.Standard), uuidrep.JavaLegacy: registry(t, uuidrep.JavaLegacy)}
-	in := newEverywhere()
-	var wg sync.WaitGroup
-	for i := range 16 {
-		rep := []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy}[i%2]
-		wg.Go(func() {
-			for range 50 {
-				raw, err := bsoncodec.Marshal(regs[rep], &in)
+type lateBinary struct{ bson.RawValue }
+
+func (b *lateBinary) UnmarshalBSONValue(t byte, data []byte) error {
+	b.RawValue = bson.RawValue{Type: bson.Type(t), Value: append([]byte(nil), data...)}
+	return nil
+}
+
+// What any receives follows what is registered for any, for binary values and in the type map after
+// Build, in bson.D as in all other places.
+func TestDecodersOfAnyAfterBuild(t *testing.T) {
+	marked := uuid.UUID{9}
+	for name, tt := range map[string]struct {
+		register func(*bson.Registry)
+		want     func(bson.Binary) any
+	}{
+		"type map": {
+			func(reg *bson.Registry) { reg.RegisterTypeMapEntry(bson.TypeBinary, reflect.TypeFor[lateBinary]()) },
+			func(b bson.Binary) any {
+				typ, data, err := bson.MarshalValue(b)
 				if err != nil {
-					t.Error(err)
-					return
+					t.Fatal(err)
 				}
-				b, _ := uuidrep.NewBinaryWithRepresentation(testUUID, rep)
-				if _, octets := bson.Raw(raw).Lookup("field").Binary(); !bytes.Equal(octets, b.Data) {
-					t.Errorf("%v: wrote %X", rep, octets)
+				return lateBinary{bson.RawValue{Type: typ, Value: data}}
+			},
+		},
+		"any": {
+			func(reg *bson.Registry) {
+				reg.RegisterTypeDecoder(reflect.TypeFor[any](), bson.ValueDecoderFunc(
+					func(_ bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+						val.Set(reflect.ValueOf(marked))
+						return vr.Skip()
+					}))
+			},
+			func(bson.Binary) any { return marked },
+		},
+		"bson.Binary": {
+			func(reg *bson.Registry) {
+				reg.RegisterTypeDecoder(reflect.TypeFor[bson.Binary](), bson.ValueDecoderFunc(
+					func(_ bson.DecodeContext, vr bson.ValueReader, val reflect.Value) error {
+						val.Set(reflect.ValueOf(bson.Binary{Subtype: 0x80}))
+						return vr.Skip()
+					}))
+			},
+			func(b bson.Binary) any {
+				if b.Subtype == bson.TypeBinaryUUID {
+					return testUUID
 				}
-				var out everywhere
-				if err := bsoncodec.Unmarshal(regs[rep], raw, &out); err != nil || !reflect.DeepEqual(in, out) {
-					t.Errorf("%v: got %v, %v", rep, out, err)
-				}
+				return bson.Binary{Subtype: 0x80}
+			},
+		},
+	} {
+		for _, b := range []bson.Binary{{Subtype: 4, Data: octetsStandard}, {Subtype: 5, Data: []byte{1}}} {
+			reg := registry(t, uuidrep.Standard)
+			register(reg, tt.register)
+			raw := marshal(t, bson.NewRegistry(), bson.D{{Key: "v", Value: b}})
+			want := tt.want(b)
+			var d bson.D
+			unmarshal(t, reg, raw, &d)
+			var m bson.M
+			unmarshal(t, reg, raw, &m)
+			var s struct{ V any }
+			unmarshal(t, reg, raw, &s)
+			if !reflect.DeepEqual(d, bson.D{{Key: "v", Value: want}}) || !reflect.DeepEqual(m["v"], want) || !reflect.DeepEqual(s.V, want) {
+				t.Errorf("%s, subtype %d: got %v in bson.D, %v in bson.M, %v in any; want %v", name, b.Subtype, d, m["v"], s.V, want)
 			}
-		})
+		}
 	}
-	wg.Wait()
 }
