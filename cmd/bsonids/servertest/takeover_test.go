@@ -69,7 +69,7 @@ func TestTakeOverInFlight(t *testing.T) {
 	short := c.in(copied(t, other.dir))
 	log := text(t, short.file("c.undo"))
 	put(t, short.file("c.undo"), log[:len(log)-lastRecord([]byte(log))])
-	short.run(failure.ExitUsage, apply+" --take-over --batch-timeout 1s").says(t, "only the latest")
+	short.run(failure.ExitUsage, apply+" --take-over --batch-timeout 1s").says(t, "use the latest ones")
 	// A continuation of the same conversion does not wait for its batches.
 	if r := other.run(failure.ExitOK, apply+" --take-over").says(t, "may be a copy"); strings.Count(r.stderr, "waiting") != 1 {
 		t.Error(r.stderr)
