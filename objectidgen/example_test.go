@@ -17,7 +17,7 @@ func ExampleNewObjectID() {
 	// Output: 24 true
 }
 
-func ExampleNew() {
+func ExampleNewGenerator() {
 	// A generator for tests: the time, the process value and the first counter are given.
 	noon := time.Date(2026, 2, 24, 12, 0, 0, 0, time.UTC)
 	g, err := objectidgen.NewGenerator(
