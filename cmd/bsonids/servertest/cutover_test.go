@@ -335,6 +335,7 @@ func TestCutover(t *testing.T) {
 		c.run(failure.ExitUsage, "undo", flags...).says(t, "was released at 20", "point of no return", "a_before_cutover, b_before_cutover")
 		c.run(failure.ExitUsage, "cutover", append(flags, "--roll-back")...).says(t, "was released at 20", "point of no return")
 	}
+	command(t, c.s, "apply", c.dir, "--write").want(t, failure.ExitUsage).says(t, "was released at 20")
 	for _, name := range c.names {
 		equal(t, c.docs(name), converted(t, before[name]))
 		equal(t, c.docs(name+"_before_cutover"), before[name])

@@ -58,6 +58,12 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 	if err := st.Do(ctx, func() error { return st.find(ctx) }); err != nil {
 		return err
 	}
+	if st.Into != "" {
+		made := st.of.state.Of(st.Step).Conversion
+		if err := st.Do(ctx, func() error { return migration.NotReleased(ctx, st.of.db, st.Collection, st.Into, made) }); err != nil {
+			return err
+		}
+	}
 	if err := st.open(); err != nil {
 		return err
 	}
@@ -168,7 +174,8 @@ func (st *step) open() error {
 		return migration.FileError(err)
 	}
 	if st.Again && !st.state.Created { // the new collection is the copy of an earlier conversion
-		st.state.Created = true
+		was, _ := st.earlier()
+		st.state.Created, st.state.CopyUUID = true, was.CopyUUID
 		return st.state.Save()
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -183,5 +184,21 @@ func TestShow(t *testing.T) {
 	var e struct{ ObjectID struct{ Time time.Time } }
 	if err := json.Unmarshal([]byte(r.stdout), &e); err != nil || !e.ObjectID.Time.Equal(time.Date(2026, 2, 24, 19, 24, 9, 0, time.UTC)) {
 		t.Errorf("%v: %s", err, r.stdout)
+	}
+}
+
+// A plan that cannot be made leaves no directory that it has made, and one that was there.
+func TestFailedPlanLeavesNothing(t *testing.T) {
+	for _, there := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "d.d")
+		if there {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := command(t, "plan", dir, "--db", "d", "--uri", "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=1", "--retry-for", "0s")
+		if _, err := os.Stat(dir); r.code != failure.ExitUnreachable || (err == nil) != there {
+			t.Errorf("there before %v: exit code %d, %v", there, r.code, err)
+		}
 	}
 }

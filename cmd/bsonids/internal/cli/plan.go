@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,11 +100,18 @@ func (o *planVerb) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	_, missing := os.Stat(o.dir)
 	d, err := plan.Create(o.dir)
 	if err != nil {
 		return migration.FileError(err)
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer func() {
+		end := d.Close
+		if err != nil && errors.Is(missing, fs.ErrNotExist) {
+			end = d.Discard
+		}
+		err = errors.Join(err, end())
+	}()
 	p, err := o.build(ctx, d, in)
 	if err != nil {
 		return err

@@ -110,16 +110,16 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 	return c.res, state.Save()
 }
 
-// bound notes the UUID of the copy. The error says that it is another collection than the one to which earlier runs have
-// written, and has documents.
+// bound notes the UUID of the copy. The error says that it has documents, and is not known to be the collection to which earlier
+// runs have written.
 func (c *copier) bound(ctx context.Context) error {
 	is, err := uuidOf(ctx, c.m.New)
 	if err != nil || is == "" {
 		return err
 	}
-	if was := c.State.CopyUUID; was != "" && was != is {
+	if c.State.CopyUUID != is {
 		if err := c.mayCreate(ctx); err != nil {
-			return fmt.Errorf("the copy that was begun was dropped or renamed: %w", err)
+			return fmt.Errorf("it is not the copy that was begun, which was dropped or renamed: %w", err)
 		}
 	}
 	c.State.CopyUUID = is

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -24,4 +25,18 @@ func NotFenced(ctx context.Context, db *mongo.Database, names ...string) error {
 	}
 	return failure.Usagef("%s.%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
 		db.Name(), names[0], strings.Join(c.Names(), ", "), c.State)
+}
+
+// NotReleased returns a usage error if a cutover has put the copy that a conversion made in the place of its collection, and was
+// released: there is nothing to convert any more.
+func NotReleased(ctx context.Context, db *mongo.Database, collection, into, conversion string) error {
+	all, err := record.Cutovers(ctx, db, false)
+	if Denied(err) {
+		return nil
+	}
+	c := record.Last(all, []string{collection}, []string{into}, []string{conversion})
+	if err != nil || c == nil || c.State != record.Released || c.FreedAt == nil {
+		return err
+	}
+	return failure.Usagef("%s.%s was released at %s UTC: its copy %s is in its place, and the conversion is done", db.Name(), collection, c.FreedAt.UTC().Format(time.DateTime), into)
 }

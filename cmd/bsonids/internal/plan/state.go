@@ -365,3 +365,17 @@ func (s *State) Close() error {
 	}
 	return s.ledger.Close()
 }
+
+// Discard closes the State of a directory that [Create] has made, and removes the directory, unless it has a plan.
+func (s *State) Discard() error {
+	dir := s.Dir()
+	err := s.Close()
+	if _, failed := os.Stat(filepath.Join(dir, PlanFile)); !errors.Is(failed, fs.ErrNotExist) {
+		return err
+	}
+	ledger := filepath.Join(dir, LedgerFile)
+	for _, path := range []string{ledger, files.LockPath(ledger), dir} {
+		_ = os.Remove(path) // a directory that has something else stays
+	}
+	return err
+}

@@ -263,10 +263,10 @@ type KeptCollection struct {
 // after an error. The error wraps [ErrTakenOver] if another program changed the document since it was read.
 func (c *Cutover) Save(ctx context.Context, db *mongo.Database) error { return c.save(ctx, db, c) }
 
-// Made reports whether the run has written to the copy with the UUID, which may be nil, as opposed to another collection
-// of its name. A server may have changed the UUID in a cutover that was rolled back.
+// Made reports whether the run has written to the copy with the UUID, as opposed to another collection
+// of its name. The UUID is nil on a server that reports none. A server may have changed the UUID in a cutover that was rolled back.
 func (r *Run) Made(uuid *bson.Binary, cutovers []*Cutover) bool {
-	if r.IntoUUID == nil || uuid == nil || r.IntoUUID.Equal(*uuid) {
+	if uuid == nil || r.IntoUUID != nil && r.IntoUUID.Equal(*uuid) {
 		return true
 	}
 	return slices.ContainsFunc(cutovers, func(c *Cutover) bool {
