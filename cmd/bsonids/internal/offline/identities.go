@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"math"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 )
@@ -34,40 +34,8 @@ func (s *identities) add(c *Collection, id bson.RawValue) error {
 	if id.Type == 0 { // views have documents without one
 		return nil
 	}
-	s.key = binary.BigEndian.AppendUint32(s.key[:0], uint32(c.number))
-	s.key = appendIdentity(s.key, id)
+	s.key = documents.AppendEqual(binary.BigEndian.AppendUint32(s.key[:0], uint32(c.number)), id)
 	return s.Add(spill.Record{maphash.Bytes(s.seeds[0], s.key), maphash.Bytes(s.seeds[1], s.key), uint64(c.number)<<documentBits | uint64(c.Documents)})
-}
-
-// appendIdentity appends a key that is the same for values that a server takes for equal. Numbers of
-// different types are equal if their values are. Decimals are equal only if their bytes are.
-func appendIdentity(b []byte, v bson.RawValue) []byte {
-	number := func(f float64) []byte {
-		return binary.BigEndian.AppendUint64(append(b, byte(bson.TypeDouble)), math.Float64bits(f))
-	}
-	switch v.Type {
-	case bson.TypeInt32:
-		return number(float64(v.Int32()))
-	case bson.TypeInt64:
-		if n := v.Int64(); n == int64(float64(n)) && n < 1<<62 {
-			return number(float64(n))
-		}
-	case bson.TypeDouble:
-		return number(v.Double() + 0) // -0 is 0
-	case bson.TypeEmbeddedDocument, bson.TypeArray:
-		elements, err := bson.Raw(v.Value).Elements()
-		if err != nil {
-			break
-		}
-		b = append(b, byte(v.Type))
-		for _, e := range elements {
-			b = append(append(append(b, 1), e.Key()...), 0)
-			b = appendIdentity(b, e.Value())
-		}
-		return append(b, 0)
-	}
-	b = binary.BigEndian.AppendUint32(append(b, byte(v.Type)), uint32(len(v.Value)))
-	return append(b, v.Value...)
 }
 
 // distinct returns an error if two documents of a collection have the same converted _id. It names a few of
@@ -75,18 +43,18 @@ func appendIdentity(b []byte, v bson.RawValue) []byte {
 func (r *run) distinct(ctx context.Context) (err error) {
 	const most = 5
 	var last spill.Record
-	in, documents, some := uint64(0), 0, make(map[int64]bool) // the number of the first collection, and of documents in it
+	in, more, some := uint64(0), 0, make(map[int64]bool) // the number of the first collection, and of documents in it
 	err = r.ids.Each(func(rec spill.Record) error {
-		if c := rec[2] >> documentBits; rec[0] == last[0] && rec[1] == last[1] && (documents == 0 || c == in) {
+		if c := rec[2] >> documentBits; rec[0] == last[0] && rec[1] == last[1] && (more == 0 || c == in) {
 			in = c
-			if documents++; documents <= most {
+			if more++; more <= most {
 				some[int64(rec[2]&(1<<documentBits-1))] = true
 			}
 		}
 		last = rec
 		return nil
 	})
-	if err != nil || documents == 0 {
+	if err != nil || more == 0 {
 		return err
 	}
 	var of *Collection
@@ -95,7 +63,7 @@ func (r *run) distinct(ctx context.Context) (err error) {
 			of = c
 		}
 	}
-	equal := fmt.Sprintf("the conversion makes _ids equal: %d documents of %s get the _id of another one", documents, of.Namespace)
+	equal := fmt.Sprintf("the conversion makes _ids equal: %d documents of %s get the _id of another one", more, of.Namespace)
 	if r.Input.Pipe {
 		return errors.New(equal)
 	}
