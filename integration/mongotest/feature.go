@@ -66,6 +66,8 @@ var (
 	ExplainedIndexes = &Feature{name: "explained indexes", probe: probeExplain}
 	// AtomicUpdates means that no update of a document is lost if several run at the same time.
 	AtomicUpdates = &Feature{name: "atomic updates", probe: probeAtomicUpdates}
+	// Merge is the stage $merge of an aggregation, with a pipeline for documents that are there.
+	Merge = &Feature{name: "$merge with a pipeline", probe: probeMerge}
 	// UniqueUpdates means that an update that a unique index forbids fails with the error for that.
 	UniqueUpdates = &Feature{name: "unique indexes in updates", probe: probeUniqueUpdates}
 )
@@ -274,6 +276,28 @@ func probeOrder(ctx context.Context, db *mongo.Database) error {
 type lacksError string
 
 func (e lacksError) Error() string { return string(e) }
+
+// probeMerge merges a document into another one.
+func probeMerge(ctx context.Context, db *mongo.Database) error {
+	coll := db.Collection("probe")
+	if _, err := coll.InsertMany(ctx, []any{bson.D{{Key: "_id", Value: int32(1)}, {Key: "a", Value: int32(1)}}, bson.D{{Key: "_id", Value: int32(2)}, {Key: "b", Value: int32(2)}}}); err != nil {
+		return err
+	}
+	matched := bson.A{bson.D{{Key: "$replaceWith", Value: bson.D{{Key: "$mergeObjects", Value: bson.A{"$$new", "$$ROOT"}}}}}}
+	cur, err := coll.Aggregate(ctx, mongo.Pipeline{
+		{{Key: "$match", Value: bson.D{{Key: "_id", Value: int32(1)}}}},
+		{{Key: "$set", Value: bson.D{{Key: "_id", Value: int32(2)}}}},
+		{{Key: "$merge", Value: bson.D{{Key: "into", Value: "probe"}, {Key: "whenMatched", Value: matched}, {Key: "whenNotMatched", Value: "discard"}}}},
+	})
+	if err != nil {
+		return err
+	}
+	n, err := coll.CountDocuments(ctx, bson.D{{Key: "_id", Value: int32(2)}, {Key: "a", Value: int32(1)}, {Key: "b", Value: int32(2)}})
+	if err == nil && n != 1 {
+		err = lacksError("$merge does not merge")
+	}
+	return errors.Join(err, cur.Close(ctx))
+}
 
 func probeSubtypes(ctx context.Context, db *mongo.Database) error {
 	octets := make([]byte, 16)

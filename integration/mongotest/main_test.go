@@ -77,6 +77,7 @@ var features = map[string]*mongotest.Feature{
 	"ExplainedIndexes": mongotest.ExplainedIndexes,
 	"AtomicUpdates":    mongotest.AtomicUpdates,
 	"UniqueUpdates":    mongotest.UniqueUpdates,
+	"Merge":            mongotest.Merge,
 }
 
 // command prepares a process that runs TestChild. The server is embedded unless env says otherwise.
