@@ -4,6 +4,7 @@ service.py URI write REPRESENTATION DATABASE.COLLECTION COUNT FIELD...   inserts
 service.py URI read REPRESENTATION DATABASE.COLLECTION COUNT FIELD...    finds all of them by each field, with their UUIDs
 service.py URI lost REPRESENTATION DATABASE.COLLECTION COUNT FIELD...    finds none of them
 service.py URI rename DATABASE.COLLECTION NAME
+service.py URI delete FILE KEY          deletes the documents whose _ids are under the key in the pairs of a file
 
 REPRESENTATION is that of the connection string, or goRaw for subtype 0, as a Go program without a codec writes it.
 The UUIDs are random ones of version 4, the same in every run. Those of a FIELD written as bits:FIELD have neither a
@@ -14,6 +15,7 @@ import random
 import sys
 import uuid
 
+from bson import json_util
 from bson.binary import CSHARP_LEGACY, JAVA_LEGACY, PYTHON_LEGACY, STANDARD, Binary
 from bson.codec_options import CodecOptions
 from pymongo import MongoClient
@@ -31,6 +33,12 @@ def main(uri, what, *args):
     if what == "rename":
         database, name = args[0].split(".", 1)
         client[database][name].rename(args[1])
+        return
+    if what == "delete":
+        for line in open(args[0]):
+            pair = json_util.loads(line)
+            database, name = pair["collection"].split(".", 1)
+            assert client[database][name].delete_one({"_id": pair[args[1]]}).deleted_count == 1, pair
         return
     representation, namespace, count, *fields = args
     database, name = namespace.split(".", 1)

@@ -114,7 +114,7 @@ type Result struct {
 	report.Applied
 	Values, Documents int64 // changed in this run
 	Wrote             bool  // something was changed, or may have been
-	Incomplete        bool  // values were skipped, or a copy differs
+	Incomplete        bool  // values were skipped, or would be because another document has them, or a copy differs
 	// Denied is the error with which a run would end that writes, because the user lacks privileges. It is nil if there is
 	// none, or if this one wrote.
 	Denied error
@@ -152,7 +152,10 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	}
 	r.Definitions = p.definitions
 	if !p.Write {
-		r.Steps, err = p.expected(ctx, sv)
+		if r.Steps, err = p.expected(ctx, sv); err == nil {
+			r.Duplicates, err = p.duplicates(ctx, sv)
+		}
+		r.Incomplete = r.Duplicates.Any()
 		return r, err
 	}
 	if err := p.seal(sv); err != nil {

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/duplicates"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
@@ -250,6 +253,34 @@ func (p *Planned) expected(ctx context.Context, sv *survey.Survey) (out []report
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// duplicates finds the documents that would get a unique value of another one from the steps that are not done.
+func (p *Planned) duplicates(ctx context.Context, sv *survey.Survey) (*duplicates.Report, error) {
+	var left []plan.Step
+	of := make(map[string]*step)
+	for _, st := range p.steps() {
+		if st.fresh || !p.state.Of(st.Step).Done {
+			left, of[st.Name()] = append(left, st.Step), st
+		}
+	}
+	return p.Duplicates(ctx, p.db, sv, p.Dir, left, func(s plan.Step, d *migration.Described) (only func(bson.RawValue) bool, err error) {
+		st := of[s.Name()]
+		decisions := p.state.Of(s).Decisions
+		if st.fresh {
+			if decisions, err = st.decisions(sv); err != nil {
+				return nil, err
+			}
+		}
+		if err := d.Conversion.Decide(decisions); err != nil || !st.Listed {
+			return nil, err
+		}
+		r, err := st.retry(d.Conversion, decisions)
+		if err != nil {
+			return nil, err
+		}
+		return r.Has, nil
+	})
 }
 
 // dry returns the number of values that a step would convert.

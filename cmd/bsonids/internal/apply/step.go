@@ -17,6 +17,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
@@ -187,16 +188,22 @@ func (st *step) judge(opts *convert.Options) error {
 		return failure.Usagef("%s: %v", st.of.Dir, err)
 	}
 	if st.Listed {
-		s, list := st.earlier()
 		var err error
-		if opts.Retry, err = convert.ReadListed(list, st.of.plan.Namespace(st.Collection), s.Listed, st.what.Conversion); err != nil {
-			return migration.FileError(err)
-		}
-		for i, p := range st.Pairs {
-			opts.Conversion[i].Judge = decide.Retry(&st.state.Decisions[i], opts.Conversion[i].From, p.Trust)
+		if opts.Retry, err = st.retry(opts.Conversion, st.state.Decisions); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// retry returns the values of a list that the step converts, and sets the judges for them.
+func (st *step) retry(c rule.Conversion, decisions []decide.Decision) (*convert.Retry, error) {
+	s, list := st.earlier()
+	r, err := convert.ReadListed(list, st.of.plan.Namespace(st.Collection), s.Listed, c)
+	for i, p := range st.Pairs {
+		c[i].Judge = decide.Retry(&decisions[i], c[i].From, p.Trust)
+	}
+	return r, migration.FileError(err)
 }
 
 // begin begins the run in the record.

@@ -32,7 +32,9 @@ func (o *applyVerb) define() *cobra.Command {
 		Short: "Convert all collections of a plan",
 		Long: `apply converts the collections of the plan in DIR, several at once. DIR is a directory
 that bsonids plan has made. Without --write, apply changes nothing and prints what it
-would change.
+would change. It also counts the documents that would get the _id, or the value of a
+unique index, that another one has or gets: their pairs are in DIR/duplicates.jsonl, and
+the exit code is 3.
 
 Before the first write, it reads every document of the database once more and
 makes all decisions. If a field or a collection appeared, or if the evidence of a
@@ -140,7 +142,11 @@ func (o *applyVerb) run(ctx context.Context) error {
 		return failed
 	}
 	r.Dir = o.work.Dir
-	return cmp.Or(failed, o.print(r.Applied, !r.Incomplete), r.Denied)
+	incomplete := o.print(r.Applied, !r.Incomplete)
+	if errors.Is(incomplete, failure.ErrIncomplete) && r.Denied != nil {
+		incomplete = nil
+	}
+	return cmp.Or(failed, incomplete, r.Denied)
 }
 
 // changed describes what a run that failed has changed.

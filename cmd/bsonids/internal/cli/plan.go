@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -44,6 +45,9 @@ collections, found by equal values, the order of the work, the files that
 bsonids apply writes, and how long it took to read everything. A plan with a
 decision that is unknown cannot be applied. UUIDs in text, and the documents of Go structs, are
 left: edit the decision to convert them.
+
+plan also says how many documents would get the _id, or the value of a unique index,
+that another one has or gets, and writes their pairs to DIR/duplicates.jsonl.
 
 With --collection, the plan has these collections only. A random sample of each other
 one is searched for equal values. A reference to one of them is in the plan, too, and the
@@ -179,9 +183,13 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p, notes, err := d.Update(sv, name, o.collections)
+	var failed error
+	p, notes, err := d.Update(sv, name, o.collections, func(p *plan.Plan) error {
+		failed = s.PlanDuplicates(ctx, sv, o.dir, p)
+		return failed
+	})
 	if err != nil {
-		return migration.FileError(err)
+		return cmp.Or(failed, migration.FileError(err))
 	}
 	for _, n := range notes {
 		o.Warn("%s", n)
@@ -211,6 +219,9 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 		return nil, err
 	}
 	p := plan.Build(sv, nil)
+	if err := s.PlanDuplicates(ctx, sv, o.dir, p); err != nil {
+		return nil, err
+	}
 	return p, o.unsharded(ctx, s, p)
 }
 

@@ -179,6 +179,9 @@ func (r *Retry) Filter() bson.D {
 	return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 }
 
+// Has reports whether the list has values of the document.
+func (r *Retry) Has(id bson.RawValue) bool { return r.entries[documents.Key(id)] != nil }
+
 // limit removes from p what the list does not have. It adds listed values that the document no longer
 // has to p.Skipped.
 func (r *Retry) limit(p *rule.Plan, doc bson.Raw, c rule.Conversion) {

@@ -154,7 +154,15 @@ func Target(path string) string {
 
 // Replace replaces the file at path atomically, or creates it. It is on the disk when Replace
 // returns.
-func Replace(path string, b []byte) (err error) {
+func Replace(path string, b []byte) error {
+	return ReplaceFrom(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// ReplaceFrom is like [Replace], with what write writes.
+func ReplaceFrom(path string, write func(w io.Writer) error) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), temporary(path))
 	if err != nil {
 		return err
@@ -165,7 +173,7 @@ func Replace(path string, b []byte) (err error) {
 			_ = os.Remove(tmp.Name())
 		}
 	}()
-	if _, err = tmp.Write(b); err != nil {
+	if err = write(tmp); err != nil {
 		return err
 	}
 	if err = tmp.Sync(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/duplicates"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -56,8 +57,24 @@ const (
 	headLast  = "Collections without UUIDs are not listed."
 )
 
+// Duplicates notes in the comment about the plan which documents would get a unique value of another one.
+func (p *Plan) Duplicates(r *duplicates.Report) {
+	lines := r.Lines()
+	if len(lines) == 0 {
+		return
+	}
+	about := []string{duplicatesHead}
+	for _, l := range lines {
+		about = append(about, "  "+l)
+	}
+	p.Comment = slices.Insert(p.Comment, len(p.Comment)-1, append(about, "")...)
+}
+
+// duplicatesHead is the line before those about documents that would get a unique value of another one.
+const duplicatesHead = "_id and unique indexes, after the conversion:"
+
 // varying matches the lines of the comment about a plan that are not the same in each.
-var varying = regexp.MustCompile(`^#( A plan to convert the UUIDs| group \d|   .+: \d+ fields? from |     .+\.skipped\.jsonl| It took \S+ to read| Nothing is to convert| The order of the work is| to each other are a group| Not read:| Only the collections named in only|$)`)
+var varying = regexp.MustCompile(`^#( A plan to convert the UUIDs| group \d|   .+: \d+ fields? from |     .+\.skipped\.jsonl| It took \S+ to read| Nothing is to convert| The order of the work is| to each other are a group| Not read:| Only the collections named in only| ` + duplicatesHead + `|   .+ would get the value of another one|$)`)
 
 // withHead replaces the comment about a plan in its text. Lines that a person has added to it stay, behind it.
 // Nothing changes if a person has removed its first or its last line.

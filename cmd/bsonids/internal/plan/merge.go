@@ -14,8 +14,8 @@ import (
 // Update brings the plan in the directory up to date by a survey, and writes it to the file name there. It
 // changes only lines that it must: decisions, comments and edits stay. What is new is added as [Unknown], except
 // for the collections with the names in adds, which are added as the survey suggests. It returns the plan. notes say what is new, and
-// what is gone. What steps have converted is not judged again.
-func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, notes []string, err error) {
+// what is gone. What steps have converted is not judged again. note, which is called before the plan is written, may add to its comment.
+func (s *State) Update(sv *survey.Survey, name string, adds []string, note func(*Plan) error) (p *Plan, notes []string, err error) {
 	path := filepath.Join(s.dir, PlanFile)
 	text, err := os.ReadFile(path) // a person may have edited it since
 	if err != nil {
@@ -30,6 +30,9 @@ func (s *State) Update(sv *survey.Survey, name string, adds []string) (p *Plan, 
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	(&builder{survey: sv}).describe(p)
+	if err := note(p); err != nil {
+		return nil, nil, err
+	}
 	return p, notes, files.Replace(filepath.Join(s.dir, name), withHead(text, p.Comment))
 }
 

@@ -18,6 +18,8 @@ const (
 	// EvidenceFile has all evidence of a plan of a dump, SkipFile the values that its conversion left.
 	EvidenceFile = "evidence.json"
 	SkipFile     = "skipped.jsonl"
+	// DuplicatesFile has the pairs of documents of which one would get a unique value of the other one.
+	DuplicatesFile = "duplicates.jsonl"
 )
 
 // SteeringOf returns the files by which a person steers the work in the directory of a migration.

@@ -99,7 +99,7 @@ func fresh(dir string) error {
 		switch name := e.Name(); {
 		case name == PlanFile:
 			return fmt.Errorf("%s has a plan already: name another directory, or remove this one if nothing was converted with it", dir)
-		case name != LedgerFile && name != EvidenceFile && filepath.Join(dir, name) != files.LockPath(filepath.Join(dir, LedgerFile)) && !strings.HasSuffix(name, ".tmp"):
+		case name != LedgerFile && name != EvidenceFile && name != DuplicatesFile && filepath.Join(dir, name) != files.LockPath(filepath.Join(dir, LedgerFile)) && !strings.HasSuffix(name, ".tmp"):
 			return fmt.Errorf("%s is not empty: name a new directory", dir)
 		}
 	}

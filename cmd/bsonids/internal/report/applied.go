@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/duplicates"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -39,6 +40,8 @@ type Applied struct {
 	Finished bool          `json:"finished"`          // all conversions have come to their ends
 	Changes  []string      `json:"changes,omitempty"` // of the plan since it was applied last
 	Steps    []AppliedStep `json:"steps"`
+	// Duplicates are of a dry run on a server; nil if no conversion changes an _id, or values of a unique index.
+	Duplicates *duplicates.Report `json:"duplicates,omitempty"`
 	// Definitions have UUIDs that are converted. A person changes them.
 	Definitions []Definition `json:"definitions,omitempty"`
 }
@@ -102,8 +105,28 @@ func (a Applied) Text(w io.Writer) {
 	if a.Dump != nil && a.Dump.Constants > 0 {
 		fmt.Fprintf(w, "\n%d constants in options, indexes and views are left as they are.\n", a.Dump.Constants)
 	}
+	duplicated(w, a.Duplicates)
 	definitions(w, a.Definitions)
 	a.end(w)
+}
+
+// duplicated writes how many documents would get a unique value of another one.
+func duplicated(w io.Writer, r *duplicates.Report) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintln(w)
+	t := newTable(w, "collection", "unique index", "field", "would get the value of another document")
+	for _, c := range r.Counted {
+		t.AppendRow([]any{terminal.Cell(c.Collection), terminal.Cell(c.Index), terminal.Cell(c.Field), c.Documents})
+	}
+	for _, n := range r.NotCounted {
+		t.AppendRow([]any{terminal.Cell(n.Collection), known(terminal.Cell(n.Index), "%s"), "", "not counted: " + n.Reason})
+	}
+	t.Render()
+	if r.Any() {
+		fmt.Fprintf(w, "\nThe conversion would leave these documents. Merge each pair before it; %s has the pairs of their _ids.\n", r.File)
+	}
 }
 
 // end writes how the work ended, and what to do next.

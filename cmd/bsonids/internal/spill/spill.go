@@ -123,13 +123,10 @@ func (s *Sorter) spill() error {
 // write appends a run of the level to the file, and merges runs if there are too many of the level.
 func (s *Sorter) write(level int, fill func(emit func(Record) error) error) error {
 	if s.file == nil {
-		f, err := os.CreateTemp(s.dir, ".bsonids-sort-*.tmp")
+		f, err := Temporary(s.dir)
 		if err != nil {
 			return err
 		}
-		// A file without a name disappears with the process, also if the process is killed. Some
-		// systems cannot remove an open file; Close removes it there.
-		_ = os.Remove(f.Name())
 		s.file = f
 	}
 	start := s.end
@@ -313,10 +310,28 @@ func (s *Sorter) Close() error {
 	if s.file == nil {
 		return nil
 	}
-	err := s.file.Close()
-	if e := os.Remove(s.file.Name()); err == nil && !errors.Is(e, os.ErrNotExist) {
+	err := Remove(s.file)
+	s.file = nil
+	return err
+}
+
+// Temporary returns a new file in the directory dir. The caller must give it to [Remove].
+func Temporary(dir string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, ".bsonids-sort-*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	// A file without a name disappears with the process, also if the process is killed. Some
+	// systems cannot remove an open file; Remove removes it there.
+	_ = os.Remove(f.Name())
+	return f, nil
+}
+
+// Remove closes a file that [Temporary] made, and removes it.
+func Remove(f *os.File) error {
+	err := f.Close()
+	if e := os.Remove(f.Name()); err == nil && !errors.Is(e, os.ErrNotExist) {
 		err = e
 	}
-	s.file = nil
 	return err
 }

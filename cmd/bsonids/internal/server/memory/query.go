@@ -61,6 +61,10 @@ func (s *Server) matches(doc bson.Raw, filter bson.RawValue) bool {
 			if !slices.ContainsFunc(values(e.Value()), some) {
 				return false
 			}
+		case key == "$nor":
+			if slices.ContainsFunc(values(e.Value()), some) {
+				return false
+			}
 		case strings.HasPrefix(key, "$"):
 			s.tb.Errorf("the server does not know the filter %s", filter)
 			return false

@@ -1,0 +1,84 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/duplicates"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+)
+
+// Duplicates finds the documents to which the steps would give the _id, or the value of a unique index, of another one, and
+// writes their pairs to the directory dir of the migration. sv is nil if nothing was read. decide prepares the conversion
+// of a step. only, which may be nil, tells the documents that it is limited to.
+func (s *Session) Duplicates(ctx context.Context, db *mongo.Database, sv *survey.Survey, dir string, steps []plan.Step,
+	decide func(st plan.Step, d *Described) (only func(id bson.RawValue) bool, err error)) (r *duplicates.Report, err error) {
+	f := &duplicates.Finder{Patience: s.Patience, Progress: s.Progress}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var all []duplicates.Collection
+	for _, st := range steps {
+		d, err := Describe(db.Name(), st.Task)
+		if err != nil {
+			return nil, &CollectionError{Collection: st.Collection, Err: err}
+		}
+		only, err := decide(st, &d)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(all, func(c duplicates.Collection) bool { return c.Name() == st.Collection })
+		if i < 0 {
+			i = len(all)
+			all = append(all, duplicates.Collection{Collection: db.Collection(st.Collection), Copied: st.Into != "", Scan: scanOf(sv, st.Collection)})
+		}
+		all[i].Parts = append(all[i].Parts, duplicates.Part{Selection: d.Selection, Only: only})
+	}
+	for _, c := range all {
+		if err := f.Find(ctx, c); err != nil {
+			return nil, &CollectionError{Collection: c.Name(), Err: err}
+		}
+	}
+	r, err = f.Report(filepath.Join(dir, plan.DuplicatesFile))
+	return r, FileError(err)
+}
+
+// scanOf returns what was found in all documents of a collection, or nil.
+func scanOf(sv *survey.Survey, name string) *scan.Collection {
+	if sv == nil {
+		return nil
+	}
+	for i, c := range sv.Collections {
+		if c.Name == name && c.Filter == "" {
+			return &sv.Collections[i].Scan
+		}
+	}
+	return nil
+}
+
+// PlanDuplicates is Duplicates for a plan that is made of a survey. It warns of what it finds, and notes it in the plan.
+func (s *Session) PlanDuplicates(ctx context.Context, sv *survey.Survey, dir string, p *plan.Plan) error {
+	r, err := s.Duplicates(ctx, s.Client.Database(p.Database), sv, dir, p.Steps(), func(st plan.Step, d *Described) (func(bson.RawValue) bool, error) {
+		var all map[string]decide.Decision
+		for _, c := range sv.Collections {
+			if c.Name == st.Collection && c.Filter == st.Filter {
+				all = c.Scan.Decisions
+			}
+		}
+		return nil, d.Conversion.Decide(st.Decisions(all, sv.Made))
+	})
+	if err != nil {
+		return err
+	}
+	for _, line := range r.Lines() {
+		s.Warn("%s", line)
+	}
+	p.Duplicates(r)
+	return nil
+}
