@@ -120,7 +120,8 @@ func newUUID(r *rand.Rand, version, i int) uuid.UUID {
 		ms := uint64(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()) + r.Uint64N(365*24*3600*1000)
 		u[0], u[1], u[2], u[3], u[4], u[5] = byte(ms>>40), byte(ms>>32), byte(ms>>24), byte(ms>>16), byte(ms>>8), byte(ms)
 	default:
-		u[6], u[8] = byte(i>>6), byte(i)
+		bits := besides[i%len(besides)]
+		u[6], u[8] = byte(bits>>6), byte(bits)
 	}
 	u[6], u[8] = u[6]&0x0f|byte(version)<<4, u[8]&0x3f|0x80
 	return u

@@ -51,7 +51,8 @@ func shop(n int) dumptest.Collection {
 		for j := range b {
 			b[j] = byte(r.UintN(256))
 		}
-		b[1], b[15] = 0x40|byte(i>>6)&0x0f, 0x80|byte(i)&0x3f // where javaLegacy has the version and the variant
+		bits := i * 633                                             // different ones in each value, as in random ones
+		b[1], b[15] = 0x40|byte(bits>>6)&0x0f, 0x80|byte(bits)&0x3f // where javaLegacy has the version and the variant
 		c.Documents = append(c.Documents, bson.D{{Key: "_id", Value: int32(i)}, {Key: "u", Value: bson.Binary{Subtype: 3, Data: b}}, {Key: "s", Value: strings.Repeat("s", 200)}})
 	}
 	return c

@@ -78,8 +78,10 @@ const Others = "(others)"
 func (f Field) Converted() bool { return f.Basis != None }
 
 // decide returns the decision for the values in t, whose order is from according to the user.
-// earlier lists other orders of the field that earlier conversions have found.
-func (t *tally) decide(path string, from int, subtype byte, earlier []Rival) Field {
+// earlier lists other orders of the field that earlier conversions have found. alone has the values that do not fit from, for
+// a field of which a decision without it has found that they may show another order: in t, values of which chance
+// makes some fit may hide that the others are those of a counter. It is nil otherwise.
+func (t *tally) decide(path string, from int, subtype byte, earlier []Rival, alone *tally) Field {
 	f := Field{Path: path, Values: t.values, Distinct: t.same}
 	every := t.count(from, nil)
 	f.Distinct += every.n
@@ -90,11 +92,14 @@ func (t *tally) decide(path string, from int, subtype byte, earlier []Rival) Fie
 		if o == from {
 			continue
 		}
-		alone := t.count(o, func(v [orders]int) bool { return !fits(v) })
-		if versions, _ := t.evidence(o, alone, Level); len(versions) > 0 {
+		of, rest := t, t.count(o, func(v [orders]int) bool { return !fits(v) })
+		if alone != nil {
+			of, rest = alone, alone.count(o, nil)
+		}
+		if versions, _ := of.evidence(o, rest, Level); len(versions) > 0 {
 			r := Rival{Order: orderName(o, subtype), Versions: versions}
 			for _, v := range versions {
-				r.Distinct += alone.versions[v]
+				r.Distinct += rest.versions[v]
 			}
 			f.Against = append(f.Against, r)
 		}

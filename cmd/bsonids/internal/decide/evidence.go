@@ -1,14 +1,17 @@
 package decide
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Level is the probability that the tests of one field together find an order in random bytes.
 const Level = 1e-6
 
-// tests is the maximum number of tests for a field: in each order, one for each of eight versions
+// tests is the maximum number of tests for a field: in each order, two for each of eight versions
 // and one for all versions together. They are made on all values and, except in the order of
 // --from, also on the values that fit only that order.
-const tests = (orders + orders - 1) * 9
+const tests = (orders + orders - 1) * 17
 
 // The probabilities for random bytes.
 const (
@@ -18,7 +21,8 @@ const (
 )
 
 // evidence returns the versions of RFC 9562 that more of the counted values have, read in order o,
-// than chance explains. It returns none if the order does not pass.
+// than chance explains. It returns none if the order does not pass. Versions that pass are taken out of the count, and the
+// others are tested once more: a few UUIDs of one version are not lost among many of another one.
 //
 // Version 1 alone proves neither network nor C# order. The sequential GUIDs of SQL Server
 // (NEWSEQUENTIALID) are version 1 with the first three groups shuffled, so they look like version 1
@@ -36,6 +40,16 @@ func (t *tally) evidence(o int, c count, level float64) (versions []int, maybeSe
 			versions = append(versions, v)
 		}
 	}
+	rest := c
+	for _, v := range versions {
+		rest.without(v)
+	}
+	for v := 1; v <= 8 && len(versions) > 0; v++ {
+		if k := rest.versions[v]; passes(o, rest, k, rest.digits[v], t.independence(o, v, k), oneVersion, level) {
+			versions = append(versions, v)
+		}
+	}
+	slices.Sort(versions)
 	if o != java && len(versions) == 1 && versions[0] == 1 {
 		versions, maybeSequential = nil, true
 	}
@@ -53,7 +67,7 @@ func (t *tally) evidence(o int, c count, level float64) (versions []int, maybeSe
 	return versions, maybeSequential && len(versions) == 0
 }
 
-// passes tests whether k fitting values, of which share are independent, are more than chance explains: of
+// passes tests whether the independent values among k fitting ones, a share of them, are more than chance explains: of
 // all counted values, each with the probability p; of those with the variant, because network and C# order
 // share its place; and of the digits, which are how many values have the digit of such a version. Two
 // floating-point numbers, for example, may all have the variant, or all the digit, and the other one by
@@ -65,7 +79,6 @@ func passes(o int, c count, k, digits int64, share, p, level float64) bool {
 	}
 	// The limit falls by the bits for each value, so that a few values suffice, which the other tests bound.
 	unlikely := func(of int64, p, bits float64) bool {
-		of = max(worth, int64(math.Ceil(float64(of)*share)))
 		return atLeast(worth, of, p) <= max(level/tests, math.Exp2(-4-bits*float64(of)))
 	}
 	strict, shared := math.Inf(1), math.Inf(1)

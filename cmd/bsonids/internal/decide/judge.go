@@ -31,11 +31,11 @@ type rule struct {
 }
 
 func (f Field) compile(from int, subtype byte) rule {
-	r := rule{field: f, versions: bits(f.Versions)}
+	r := rule{field: f, versions: bitsOf(f.Versions)}
 	for _, a := range f.Against {
 		for o := range orders {
 			if o != from && orderName(o, subtype) == a.Order {
-				r.rivals[o] = bits(a.Versions)
+				r.rivals[o] = bitsOf(a.Versions)
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func values(list [][]byte) map[[16]byte]struct{} {
 	return m
 }
 
-func bits(versions []int) (b uint16) {
+func bitsOf(versions []int) (b uint16) {
 	for _, v := range versions {
 		b |= 1 << v
 	}

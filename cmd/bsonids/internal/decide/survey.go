@@ -58,6 +58,7 @@ type answer struct {
 	bit            int // the number of the kind
 	from           int
 	rule           rule
+	alone          *tally // of the values that do not fit, if they may show another order
 	equal, against [][]byte
 }
 
@@ -159,24 +160,31 @@ func (s *Survey) Decide() error {
 	if err != nil {
 		return err
 	}
-	all := kinds.All()
+	all, again := kinds.All(), false
 	for _, f := range s.fields {
 		if f == nil {
 			continue
 		}
 		for _, k := range f.kinds {
 			a := answer{kind: k, bit: slices.Index(all, k), from: orderOf(k.Order)}
-			if k.IsBinary() {
-				var earlier []Rival
-				if k.Subtype == bson.TypeBinaryUUIDOld {
-					earlier = f.in.Earlier[Plain(f.path)]
-				}
-				a.Field = f.decide(f.path, a.from, k.Subtype, earlier)
-			} else {
-				a.Field = f.decideFormed()
+			f.decideAs(&a)
+			if slices.ContainsFunc(a.Against, func(r Rival) bool { return r.Distinct > 0 }) {
+				a.alone, again = &tally{}, true
 			}
-			a.rule = a.compile(a.from, k.Subtype)
 			f.answers = append(f.answers, a)
+		}
+	}
+	if again {
+		if err := s.each(func(g *sharers) { g.separate(s.now) }); err != nil {
+			return err
+		}
+		for _, f := range s.fields {
+			for i := range f.all() {
+				if a := &f.answers[i]; a.alone != nil {
+					f.decideAs(a)
+					a.alone = nil
+				}
+			}
 		}
 	}
 	if len(s.fields) > 1 {
@@ -190,6 +198,40 @@ func (s *Survey) Decide() error {
 		}
 	}
 	return nil
+}
+
+// all returns the answers. There are none for a field that was forgotten.
+func (f *Values) all() []answer {
+	if f == nil {
+		return nil
+	}
+	return f.answers
+}
+
+// decideAs makes the decision of an answer.
+func (f *Values) decideAs(a *answer) {
+	if a.kind.IsBinary() {
+		var earlier []Rival
+		if a.kind.Subtype == bson.TypeBinaryUUIDOld {
+			earlier = f.in.Earlier[Plain(f.path)]
+		}
+		a.Field = f.decide(f.path, a.from, a.kind.Subtype, earlier, a.alone)
+	} else {
+		a.Field = f.decideFormed()
+	}
+	a.rule = a.compile(a.from, a.kind.Subtype)
+}
+
+// separate adds a value to those that do not fit the order of an answer.
+func (g *sharers) separate(now time.Time) {
+	versions := read(&g.value)
+	for _, f := range g.fields {
+		for i := range f.answers {
+			if a := &f.answers[i]; a.alone != nil && !a.rule.fits(versions[a.from]) {
+				a.alone.add(g.value, now)
+			}
+		}
+	}
 }
 
 // answers returns the decisions about the fields of the collection for the kind, sorted by path.

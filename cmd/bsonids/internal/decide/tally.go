@@ -2,6 +2,7 @@ package decide
 
 import (
 	"math"
+	"math/bits"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -101,6 +102,13 @@ type count struct {
 // fits returns the number of values that fit.
 func (c *count) fits() int64 { return sum(c.versions) }
 
+// without takes the values of a version out of the count.
+func (c *count) without(version int) {
+	k := c.versions[version]
+	c.n, c.variant = c.n-k, c.variant-k
+	c.digits[version], c.versions[version] = c.digits[version]-k, 0
+}
+
 func sum(versions [9]int64) (n int64) {
 	for _, k := range versions[1:] {
 		n += k
@@ -132,21 +140,51 @@ func (t *tally) count(o int, selected func(versions [orders]int) bool) count {
 
 // independence returns the share of independent values among those that have a version in an order.
 // Values with the same ten bits next to the version and the variant, such as keys with a fixed
-// beginning, count once. All values are independent if at least nine tenths of them have a
+// beginning, count once. If the four bits next to the version, or the six next to the variant, are others
+// less often than chance allows, as those of counters and clocks are, only as many values count as would
+// have as many others by chance. All values are independent if at least nine tenths of them have a
 // plausible time, as the UUIDs of the clock of one machine have.
 func (t *tally) independence(o, version int, k int64) float64 {
 	if k == 0 || int64(t.datable[o][version])*10 >= k*9 {
 		return 1
 	}
 	held := 0
-	for _, word := range t.cells[o][version] {
+	var nibbles [1 << 4]bool
+	var sixes [1 << 6]bool
+	for i, word := range t.cells[o][version] {
 		for ; word != 0; word &= word - 1 {
+			c := i*64 + bits.TrailingZeros64(word)
+			nibbles[c>>6], sixes[c&0x3f] = true, true
 			held++
 		}
 	}
-	if held == cells {
-		return 1
+	worth := draws(held, cells)
+	for _, part := range [][]bool{nibbles[:], sixes[:]} {
+		held := 0
+		for _, is := range part {
+			if is {
+				held++
+			}
+		}
+		if fewer(held, len(part), k) < uneven {
+			worth = min(worth, draws(held, len(part)))
+		}
 	}
-	worth := math.Log1p(-float64(held)/cells) / math.Log1p(-1.0/cells)
 	return min(1, worth/float64(k))
+}
+
+// uneven is the probability of chance below which the bits of a field are those of a counter or a clock.
+const uneven = 1e-4
+
+// draws returns about how many values at random hold as many of the cells.
+func draws(held, cells int) float64 {
+	if held == cells {
+		return math.Inf(1)
+	}
+	return math.Log1p(-float64(held)/float64(cells)) / math.Log1p(-1/float64(cells))
+}
+
+// fewer returns a bound of the probability that k values at random hold no more than so many of the cells.
+func fewer(held, cells int, k int64) float64 {
+	return math.Exp(logChoose(int64(cells), int64(held)) + float64(k)*math.Log(float64(held)/float64(cells)))
 }
