@@ -51,8 +51,8 @@ With --fail-on, the exit code is 3 if a field is one of:
 
   legacy   values of subtype 3
   generic  UUIDs of subtype 0, but not values that may be other data
-  mixed    UUIDs of several subtypes, of text and a subtype, or in several byte
-           orders of one subtype, or values of which only a part are in one`,
+  mixed    UUIDs of several subtypes, of text and a subtype, or of one subtype that
+           are proven to be in several byte orders`,
 		Example: `  bsonids scan --db shop
   bsonids scan --db shop --collection orders --all --output html > orders.html
   bsonids scan --all --quiet --fail-on legacy,mixed,generic > uuids.txt

@@ -118,10 +118,26 @@ func (g *sharers) compare() {
 		if f.kinds[0].Form != kinds.Binary { // a value that is not binary shows by itself whether it is a UUID
 			continue
 		}
+		for o := range orders {
+			if g.orders == 1<<o && !f.contradicts(versions, o) {
+				f.only[o]++
+			}
+		}
 		for i := range f.answers {
 			f.answers[i].weigh(g, versions, proven>>f.answers[i].bit&1 == 1)
 		}
 	}
+}
+
+// contradicts reports whether a value with these versions shows another order of the field than o.
+func (f *Values) contradicts(versions [orders]int, o int) bool {
+	for i := range f.answers {
+		a := &f.answers[i]
+		if rival := a.rule.rival(versions); rival >= 0 && rival != o || a.from != o && a.rule.proves(versions, a.from) {
+			return true
+		}
+	}
+	return false
 }
 
 // weigh finds what the equality of the values of a group changes in the answer. proven is set if another field

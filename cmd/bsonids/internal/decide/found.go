@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -13,6 +14,9 @@ type Found struct {
 	// Uninformative is the number of those that are the same in every order, such as the nil UUID.
 	Uninformative int64     `json:"uninformative,omitempty"`
 	Orders        []Reading `json:"orders"`
+	// Left has up to 256 distinct values at random, as they are stored, without those whose bits make them be
+	// converted, and those that are the same in every order.
+	Left [][16]byte `json:"-"`
 }
 
 // Reading describes the distinct values of a field when they are read in one order, without those that
@@ -26,6 +30,9 @@ type Reading struct {
 	Plausible int64    `json:"plausible"`
 	Matches   int64    `json:"matches"` // equal to UUIDs whose order is known
 	MatchedIn string   `json:"matchedIn,omitempty"`
+	// Only is the number of those that equal no such UUIDs in another order, and whose own bits show no other
+	// order of the field: they prove this one.
+	Only int64 `json:"-"`
 	// Conversion is what a conversion from this order would do; nil if there is none.
 	Conversion *Conversion `json:"conversion,omitempty"`
 	// More is the number of further distinct values in this order that would prove it. It is 0 if they
@@ -80,6 +87,7 @@ func (f *Values) Found() Found {
 			}
 			found.Orders = append(found.Orders, r)
 		}
+		found.Left = f.left()
 		return found
 	}
 	r := f.reading(network, all)
@@ -99,9 +107,19 @@ func (f *Values) Found() Found {
 	return found
 }
 
+func (f *Values) left() (left [][16]byte) {
+	for _, v := range f.sample.values {
+		versions := read(&v)
+		if !slices.ContainsFunc(f.answers, func(a answer) bool { return a.rule.allows(versions, a.from) }) {
+			left = append(left, v)
+		}
+	}
+	return left
+}
+
 func (f *Values) reading(o int, all int64) Reading {
 	counted := f.count(o, nil)
-	r := Reading{Order: orderName(o, f.kinds[0].Subtype), Fits: counted.fits(), ByChance: float64(all) * anyVersion, Versions: counted.versions, Matches: f.equals[o].n}
+	r := Reading{Order: orderName(o, f.kinds[0].Subtype), Fits: counted.fits(), ByChance: float64(all) * anyVersion, Versions: counted.versions, Matches: f.equals[o].n, Only: f.only[o]}
 	for v := range first {
 		r.Dated += counted.versions[v]
 		r.Plausible += int64(f.datable[o][v])

@@ -49,6 +49,7 @@ type Values struct {
 	in      *Surveyed
 	answers []answer // for each of the kinds
 	equals  [orders]matches
+	only    [orders]int64 // distinct values that are a UUID of known order in this order alone, against which their bits say nothing
 }
 
 // answer is the decision about a field for one kind.

@@ -15,6 +15,7 @@ type tally struct {
 	classes [classes]uint32               // see class
 	cells   [orders][9][cells / 64]uint64 // bit set of the cells of the values, by order and version
 	datable [orders][9]uint32             // values with a plausible time
+	sample  sample
 }
 
 const (
@@ -80,6 +81,7 @@ func (t *tally) add(v [16]byte, now time.Time) {
 		return
 	}
 	t.classes[class(&v)]++
+	t.sample.add(v)
 	for o := range orders {
 		if n := version(&v, o); n > 0 {
 			c := cell(&v, o)

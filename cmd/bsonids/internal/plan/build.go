@@ -85,6 +85,7 @@ func (b *builder) field(f *Field, c survey.Collection) {
 		for _, e := range s.Evidence {
 			if kinds.StoredAs(e.Subtype) == f.Stored {
 				f.reasons(report.Headline(e), e.Reasons)
+				f.symmetrics = e.Uninformative
 				if e.Settle != "" {
 					f.comment("- to determine the byte order: %s", e.Settle)
 				}
@@ -190,8 +191,16 @@ func (b *builder) decision(f *Field, c survey.Collection) Decision {
 				strings.Join(e.Against, " and "), e.Order)
 			return Unknown
 		}
-		if left := d.Distinct - d.Fits; left > 0 {
-			f.comment("%d distinct values do not fit %s, unless they are the same in every order; they are left and listed", left, e.Order)
+		against := int64(len(d.Contradicted))
+		if d.Fits == 0 {
+			f.comment("unknown, because every value that fits %s is equal to an id of known order if it is read in another order", e.Order)
+			return Unknown
+		}
+		if left := d.Distinct - f.symmetrics - d.Fits - against; left > 0 {
+			f.comment("%d distinct values prove no order; they are left and listed, and trust: true beside the decision converts them from %s, too", left, e.Order)
+		}
+		if against > 0 {
+			f.comment("%d distinct values are equal to ids of known order if they are read in another order; they are left and listed", against)
 		}
 		return Convert(e.Order)
 	case len(proven) > 1:
@@ -202,7 +211,7 @@ func (b *builder) decision(f *Field, c survey.Collection) Decision {
 		d, _ := decided(c, equal[0], f.Path)
 		if d.Fits < d.Distinct {
 			f.comment("unknown, because only %d of %d distinct values are equal to UUIDs of known order, which makes them %s; convert from %s converts these, "+
-				"and lists the others", d.Fits, d.Distinct, equal[0], equal[0])
+				"and lists the others, which trust: true converts, too", d.Fits, d.Distinct, equal[0], equal[0])
 			return Unknown
 		}
 		f.comment("every value is equal to a UUID of known order, which makes it %s", equal[0])

@@ -129,8 +129,9 @@ type Field struct {
 	Comment []string
 	Line    int
 
-	odd    scan.Odd // of the survey
-	values int64    // of the form, or binary values of whatever subtype
+	odd        scan.Odd // of the survey
+	values     int64    // of the form, or binary values of whatever subtype
+	symmetrics int64    // distinct values that are the same in every order
 }
 
 // converted reports whether the values are converted.

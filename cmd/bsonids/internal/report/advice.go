@@ -23,7 +23,7 @@ const byPlan = "Make a plan, which converts the field."
 
 // groups are the groups in the order of the page. Each kind of subtype 3 has one.
 var groups = slices.Insert([]group{
-	{Key: "mixed", Label: "in several byte orders, or only in part in one", Plan: true,
+	{Key: "mixed", Label: "in several byte orders", Plan: true,
 		Todo: "Separate the documents by the program that wrote them: make a plan, and give each part a filter there."},
 	{Key: "undetermined", Label: "of undetermined byte order", Plan: true,
 		Todo: "Find out the byte order from the program that wrote the values; each field says what determines it. Then make a plan, and decide there, with trust."},

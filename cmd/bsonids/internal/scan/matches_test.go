@@ -59,12 +59,12 @@ func TestMatchesDisagree(t *testing.T) {
 }
 
 // A program changed the subtype from 3 to 4 and kept the bytes. The equal ids then indicate network
-// order, and the version bits indicate the actual order. A conversion leaves these values.
+// order, and the version bits indicate the actual order. A conversion leaves these values, which prove no second order.
 func TestMatchesAgainstBits(t *testing.T) {
 	for _, tt := range []struct {
 		copied int
 		want   string
-	}{{1000, "mixed"}, {300, "mixed"}, {1, "javaLegacy"}, {0, "javaLegacy"}} {
+	}{{1000, "undetermined"}, {300, "javaLegacy"}, {1, "javaLegacy"}, {0, "javaLegacy"}} {
 		r := rand.New(rand.NewPCG(16, 16))
 		s := newScan(t)
 		c, users := s.collector(t, "c"), s.collector(t, "users")

@@ -69,6 +69,7 @@ func (c Counts) uuids() int64 {
 // Scan reads documents of several collections. Its memory is bounded, whatever their number: it sorts the
 // values on the disk. A Scan is not safe for concurrent use.
 type Scan struct {
+	now        time.Time
 	survey     *decide.Survey
 	collectors []*Collector
 	values     *spill.Sorter // nil unless fields are compared
@@ -78,7 +79,7 @@ type Scan struct {
 // New returns a Scan whose temporary files are in the directory dir. The caller must close it. If compare is set,
 // the values of all fields are compared, for [Scan.References].
 func New(dir string, now time.Time, compare bool) *Scan {
-	s := &Scan{survey: decide.NewSurvey(dir, now)}
+	s := &Scan{now: now, survey: decide.NewSurvey(dir, now)}
 	if compare {
 		s.values = spill.New(dir)
 	}
@@ -355,7 +356,7 @@ func (c *Collector) result() Collection {
 		field := Field{Path: f.Path, Odd: f.odd}
 		for _, subtype := range []byte{bson.TypeBinaryUUIDOld, bson.TypeBinaryGeneric} {
 			if v := f.has(kinds.StoredAs(subtype)); v != nil {
-				field.Evidence = append(field.Evidence, newEvidence(subtype, v.Found()))
+				field.Evidence = append(field.Evidence, newEvidence(subtype, v.Found(), c.scan.now))
 			}
 		}
 		for _, stored := range []kinds.Stored{kinds.OfText, kinds.GoStruct} {
