@@ -390,8 +390,7 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	}
 	a.register(afterWith)
 	if !b.withoutPlans {
-		a.register(afterAll)
-		note.Plans = a.plans
+		note.Plans = a.registerPlans()
 	}
 	return nil
 }

@@ -155,10 +155,6 @@ type application struct {
 
 // register registers the codecs of a stage.
 func (a *application) register(s stage) {
-	if s == afterAll {
-		t := probes[afterAll].kinds[reflect.Struct]
-		a.plans = structcodec.New(a.reg, encoderOf(a.reg, t), decoderOf(a.reg, t), ErrNotPlain)
-	}
 	for _, r := range a.table() {
 		if slices.Contains(r.at, s) {
 			r.register(a.reg, s)
@@ -166,12 +162,19 @@ func (a *application) register(s stage) {
 	}
 }
 
+// registerPlans registers the codecs with plans before those that are there. It returns the one that has the plans.
+func (a *application) registerPlans() *structcodec.Codec {
+	t := probes[afterAll].kinds[reflect.Struct]
+	a.plans = structcodec.New(a.reg, encoderOf(a.reg, t), decoderOf(a.reg, t), ErrNotPlain)
+	a.register(afterAll)
+	return a.plans
+}
+
 // table returns what is registered at each stage, in this order.
 func (a *application) table() []registration {
 	// A codec of the caller's can wrap what it finds in the registry, and must find a codec of this package then. If the
 	// caller registers the driver's again, that gives way, too.
 	twice := []stage{beforeWith, afterWith}
-	// What a codec that the caller registers for the type takes the place of.
 	before := []stage{beforeWith}
 	after := []stage{afterWith}
 	plans := []stage{afterAll}
@@ -189,7 +192,7 @@ func (a *application) table() []registration {
 		{at: twice, targets: forMethod(tValueUnmarshaler), over: overDriver, decoder: a.methodDecoder(method{decode: true})},
 		{at: twice, targets: forMethod(tUnmarshaler), over: overDriver, decoder: a.methodDecoder(method{decode: true, whole: true})},
 
-		// The types around UUIDs: a codec of the caller's for one of them stays, and a hook does not apply to them.
+		// The types around UUIDs: a codec that With registers for one of them takes its place, and a hook does not.
 		{at: before, targets: forTypes(a.nulls...), over: overDriver, encoder: a.nullEncoder, decoder: a.nullDecoder},
 		{at: before, targets: forTypes(a.documents...), over: overDriver, encoder: a.documentEncoder, decoder: a.documentDecoder},
 		{at: before, targets: forTypes(a.pointerTypes()...), encoder: pointerEncoder, decoder: pointerDecoder},
@@ -305,6 +308,10 @@ func (a *application) pointerTypes() (pointers []reflect.Type) {
 	return pointers
 }
 
+func pointerEncoder(reflect.Type, bson.ValueEncoder) bson.ValueEncoder { return pointerCodec{} }
+
+func pointerDecoder(reflect.Type, bson.ValueDecoder) bson.ValueDecoder { return pointerCodec{} }
+
 func (a *application) uuidEncoder(t reflect.Type, _ bson.ValueEncoder) bson.ValueEncoder {
 	return a.uuids[t]
 }
@@ -388,7 +395,3 @@ func (a *application) planEncoder(_ reflect.Type, own bson.ValueEncoder) bson.Va
 func (a *application) planDecoder(_ reflect.Type, own bson.ValueDecoder) bson.ValueDecoder {
 	return a.plans.DocumentDecoder(own)
 }
-
-func pointerEncoder(reflect.Type, bson.ValueEncoder) bson.ValueEncoder { return pointerCodec{} }
-
-func pointerDecoder(reflect.Type, bson.ValueDecoder) bson.ValueDecoder { return pointerCodec{} }

@@ -419,3 +419,34 @@ func TestErrorsOfCallersCodecs(t *testing.T) {
 		}
 	}
 }
+
+// The driver's own codecs that With registers again give way to those of this package, as those did that were there: what is
+// refused is refused, with plans and without, and documents have plans.
+func TestDriversCodecsRegisteredAgain(t *testing.T) {
+	again := func(reg *bson.Registry) {
+		own := bson.NewRegistry()
+		for _, typ := range []reflect.Type{ref[struct{}](), ref[[1]int](), ref[[]int](), ref[map[string]int](), ref[int64](), ref[string]()} {
+			enc, _ := own.LookupEncoder(typ)
+			dec, _ := own.LookupDecoder(typ)
+			reg.RegisterKindEncoder(typ.Kind(), enc)
+			reg.RegisterKindDecoder(typ.Kind(), dec)
+		}
+	}
+	type stranger [16]byte
+	for mode, reg := range modes(t, func() *bsoncodec.RegistryBuilder { return standard().With(again) }) {
+		for _, v := range []any{struct{ V embeddedID }{}, struct{ V stranger }{}, map[stranger]int{{}: 1}} {
+			var refused *bsoncodec.UnregisteredTypeError
+			if doc, err := bsoncodec.Marshal(reg, v); !errors.As(err, &refused) {
+				t.Errorf("%s, %T: got %v, %v", mode, v, bson.Raw(doc), err)
+			}
+			raw := marshal(t, reg, bson.M{"v": testUUID, testUUID.String(): 1})
+			if err := bsoncodec.Unmarshal(reg, raw, reflect.New(reflect.TypeOf(v)).Interface()); !errors.As(err, &refused) {
+				t.Errorf("%s, %T: got %v", mode, v, err)
+			}
+		}
+	}
+	reg := build(t, standard().With(again))
+	if err := bsoncodec.CheckPlans(reg, ref[struct{ V uuid.UUID }]()); err != nil {
+		t.Error(err)
+	}
+}
