@@ -70,6 +70,15 @@ var (
 	Merge = &Feature{name: "$merge with a pipeline", probe: probeMerge}
 	// UniqueUpdates means that an update that a unique index forbids fails with the error for that.
 	UniqueUpdates = &Feature{name: "unique indexes in updates", probe: probeUniqueUpdates}
+	// Lookup is the stage $lookup of an aggregation.
+	Lookup = &Feature{name: "$lookup", probe: func(ctx context.Context, db *mongo.Database) error {
+		stage := bson.D{{Key: "from", Value: "probe"}, {Key: "localField", Value: "a"}, {Key: "foreignField", Value: "_id"}, {Key: "as", Value: "b"}}
+		cursor, err := db.Collection("probe").Aggregate(ctx, mongo.Pipeline{{{Key: "$lookup", Value: stage}}})
+		if err != nil {
+			return err
+		}
+		return cursor.Close(ctx)
+	}}
 )
 
 func probeClientBulkWrite(ctx context.Context, db *mongo.Database) error {

@@ -78,6 +78,7 @@ var features = map[string]*mongotest.Feature{
 	"AtomicUpdates":    mongotest.AtomicUpdates,
 	"UniqueUpdates":    mongotest.UniqueUpdates,
 	"Merge":            mongotest.Merge,
+	"Lookup":           mongotest.Lookup,
 }
 
 // command prepares a process that runs TestChild. The server is embedded unless env says otherwise.
