@@ -20,6 +20,8 @@ func ofKind(u uuid.UUID, kind string) any {
 	switch kind {
 	case "text":
 		return u.String()
+	case "binaryText":
+		return bson.Binary{Subtype: bson.TypeBinaryUUIDOld, Data: []byte(u.String())}
 	case "generic":
 		return bson.Binary{Data: u[:]}
 	case "goStruct":
@@ -34,7 +36,7 @@ func ofKind(u uuid.UUID, kind string) any {
 
 // Fields of one collection that are stored in different ways are converted in one pass, in place and in a copy. The processes are killed all the time. There is one undo log, which restores all.
 func TestSeveralKinds(t *testing.T) {
-	from := []string{"csharpLegacy", "javaLegacy", "generic", "text", "goStruct"}
+	from := []string{"csharpLegacy", "javaLegacy", "generic", "text", "goStruct", "binaryText"}
 	{
 		for _, into := range []string{"", "new"} {
 			t.Run("into "+into, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"bytes"
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
@@ -32,6 +33,18 @@ func spelling(u uuid.UUID, n int) string {
 
 // embeds is a struct that the driver writes as a document.
 type embeds struct{ uuid.UUID }
+
+// binaryText returns the n-th of the binary values that programs have made of the text of a UUID.
+func binaryText(u uuid.UUID, n int) bson.Binary {
+	b := bson.Binary{Subtype: []byte{3, 0, 3, 4, 2}[n%5], Data: []byte(u.String())}
+	if n%5 == 2 {
+		b.Data = []byte(hex.EncodeToString(u[:]))
+	}
+	if n%4 == 1 {
+		b.Data = bytes.ToUpper(b.Data)
+	}
+	return b
+}
 
 // user returns the i-th of the forms in which the driver writes structs without a codec, and what becomes of it.
 func user(u uuid.UUID, i int) (old, converted any) {
@@ -69,6 +82,15 @@ func TestForms(t *testing.T) {
 			was, is := user(u, i)
 			return doc(was, embeds{v}), doc(is, in(v, uuidrep.Standard))
 		}, []string{"Go structs", "customer.uuid", `"goStructs": 51`}, []string{`"values": 128`, `"documents": 64`}},
+		// As programs have written it: Doctrine of PHP with its type bin_uuid, Mongoose with its type Buffer, and old versions of
+		// Spring from the text without hyphens. Both fields also have other data.
+		"binaryText to standard": {[]func(*plan.Plan){convertFields("binaryText", "customer", "friends"), accepted}, func(i int, u, v uuid.UUID) (old, converted bson.D) {
+			doc := func(customer, friend any) bson.D {
+				return bson.D{{Key: "_id", Value: int32(i)}, {Key: "customer", Value: customer}, {Key: "other", Value: bson.Binary{Subtype: 3, Data: []byte(u.String())}},
+					{Key: "friends", Value: bson.A{friend, nil, "x", bson.Binary{Data: make([]byte, 36)}, bson.Binary{Subtype: 5, Data: []byte(v.String())}}}}
+			}
+			return doc(binaryText(u, i), binaryText(v, i/8)), doc(in(u, uuidrep.Standard), in(v, uuidrep.Standard))
+		}, []string{"text in binary", `"binaryText": 64`, `"uuidDigits": 16`}, []string{`"values": 128`, `"documents": 64`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := pairs(t, 64, func(i int) (old, converted bson.D) { return tt.doc(i, uuid.New(), uuid.New()) }, tt.changes...)
@@ -111,11 +133,14 @@ func TestForms(t *testing.T) {
 // Text and documents in _id are converted into a new collection. Two spellings of one UUID become one _id, which is a
 // conflict: nothing is verified.
 func TestFormsInID(t *testing.T) {
-	for name, second := range map[string]any{"no conflict": nil, "other values": "b", "the same values": "a", "Go structs": nil} {
+	for name, second := range map[string]any{"no conflict": nil, "other values": "b", "the same values": "a", "Go structs": nil, "text in binary": nil} {
 		t.Run(name, func(t *testing.T) {
 			from := "text"
-			if name == "Go structs" {
+			switch name {
+			case "Go structs":
 				from = "goStruct"
+			case "text in binary":
+				from = "binaryText"
 			}
 			first := uuid.New()
 			c := pairs(t, 31, func(i int) (old, converted bson.D) {
@@ -127,8 +152,11 @@ func TestFormsInID(t *testing.T) {
 					v = second
 				}
 				id := any(spelling(u, i/30*4))
-				if from == "goStruct" {
+				switch from {
+				case "goStruct":
 					id = uuid.NullUUID{UUID: u, Valid: true}
+				case "binaryText":
+					id = binaryText(u, i)
 				}
 				return bson.D{{Key: "_id", Value: id}, {Key: "v", Value: v}}, bson.D{{Key: "_id", Value: in(u, uuidrep.Standard)}, {Key: "v", Value: v}}
 			}, convertFields(from, "_id"), intoNew("c"))

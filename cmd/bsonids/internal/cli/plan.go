@@ -43,8 +43,9 @@ The plan has every field with UUIDs, with the evidence and a decision: convert
 from a representation, leave, or unknown. It also has the references between
 collections, found by equal values, the order of the work, the files that
 bsonids apply writes, and how long it took to read everything. A plan with a
-decision that is unknown cannot be applied. UUIDs in text, and the documents of Go structs, are
-left: edit the decision to convert them.
+decision that is unknown cannot be applied. UUIDs in text,
+also in binary values, and the documents of Go structs are left: edit the decision to
+convert them.
 
 plan also says how many documents would get the _id, or the value of a unique index,
 that another one has or gets, and writes their pairs to DIR/duplicates.jsonl.

@@ -34,8 +34,8 @@ func (o *scanVerb) define() *cobra.Command {
 		Use:   "scan",
 		Short: "Count the UUIDs of collections, by field and by how they are stored",
 		Long: `scan reads documents at every depth. For each collection and field, it prints
-how many values are binary subtype 4, subtype 3, subtype 0 of 16 bytes, and UUIDs
-in text. Subtypes 3 and 0 do not determine the byte order, so scan prints the
+how many values are binary subtype 4, subtype 3, subtype 0 of 16 bytes, UUIDs
+in text, and the text of UUIDs in binary values. Subtypes 3 and 0 do not determine the byte order, so scan prints the
 one that the values prove, by the same tests as a conversion, and what a
 conversion would do with them. If the values do not determine the order, scan
 prints "undetermined", and what would determine it, such as more values.
@@ -49,7 +49,8 @@ server.
 
 With --fail-on, the exit code is 3 if a field is one of:
 
-  legacy   values of subtype 3
+  legacy   values of subtype 3, the text of UUIDs in binary values, and values of
+           subtype 3 or 4 that are no UUIDs
   generic  UUIDs of subtype 0, but not values that may be other data
   mixed    UUIDs of several subtypes, of text and a subtype, or of one subtype that
            are proven to be in several byte orders`,

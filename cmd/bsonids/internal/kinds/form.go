@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 
 	"github.com/google/uuid"
@@ -14,16 +15,17 @@ type Form uint8
 
 // The forms.
 const (
-	Binary Form = iota // 16 bytes
-	Text               // a string in one of the spellings of ParseText
-	Struct             // a document that a Go struct left behind, see ParseStruct
+	Binary     Form = iota // 16 bytes
+	Text                   // a string in one of the spellings of ParseText
+	Struct                 // a document that a Go struct left behind, see ParseStruct
+	BinaryText             // a binary value whose bytes are the text of a UUID, see ParseBinaryText
 )
 
 // Spelled is a UUID that was read from a value which is not binary.
 type Spelled struct {
 	UUID [16]byte // in network order
 	// Certain is true if nothing but a UUID is written like this. It is false for text of 32 digits,
-	// which may be a checksum.
+	// which may be a checksum, unless the subtype of a binary value says that it is a UUID.
 	Certain bool
 	// Null is true if the value says that there is no UUID. UUID is then the nil UUID.
 	Null bool
@@ -47,6 +49,55 @@ func ParseText(text []byte) (s Spelled, ok bool) {
 		return Spelled{UUID: u, Certain: true}, err == nil
 	}
 	return s, false
+}
+
+// ParseOctets reads the bytes of a binary value that are the text of a UUID in ASCII, instead of the UUID: 36
+// characters with hyphens, or 32 digits, of either case.
+func ParseOctets(b []byte) (s Spelled, ok bool) {
+	if len(b) != 36 && len(b) != 32 {
+		return s, false
+	}
+	return ParseText(b)
+}
+
+// Octets returns the subtype and the data of a binary value. Those of subtype 2 begin with their length once more, which
+// is no part of the data. ok is false if it is another one, and for other types.
+func Octets(l walk.Leaf) (subtype byte, data []byte, ok bool) {
+	if subtype, data, _, ok = l.Binary(); ok || l.Type != bson.TypeBinary {
+		return subtype, data, ok
+	}
+	if data = l.Value[5:]; len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) != uint64(len(data)-4) {
+		return 0, nil, false
+	}
+	return bson.TypeBinaryBinaryOld, data[4:], true
+}
+
+// ParseBinaryText reads a binary value of subtype 0, 2, 3 or 4 whose bytes are the text of a UUID.
+func ParseBinaryText(l walk.Leaf) (s Spelled, ok bool) {
+	subtype, data, ok := Octets(l)
+	if !ok {
+		return s, false
+	}
+	switch subtype {
+	case bson.TypeBinaryUUIDOld, bson.TypeBinaryUUID:
+		s, ok = ParseOctets(data)
+		s.Certain = ok
+		return s, ok
+	case bson.TypeBinaryGeneric, bson.TypeBinaryBinaryOld:
+		return ParseOctets(data)
+	}
+	return s, false
+}
+
+// IsMalformed reports whether the value is a binary one of subtype 3 or 4, which say that it is a UUID, and
+// neither has 16 bytes nor is the text of a UUID.
+func IsMalformed(l walk.Leaf) bool {
+	subtype, data, _, ok := l.Binary()
+	if !ok || subtype != bson.TypeBinaryUUIDOld && subtype != bson.TypeBinaryUUID || len(data) == 16 {
+		return false
+	}
+	_, isText := ParseOctets(data)
+	return !isText
 }
 
 // ParseStruct reads a document as the Go driver writes structs without a codec: {uuid: X} for a
@@ -111,6 +162,9 @@ func (f Form) Applies(l walk.Leaf) bool {
 		return l.Type == bson.TypeString && len(l.Value) > emptyString
 	case Struct:
 		return l.Type == bson.TypeEmbeddedDocument && bson.Raw(l.Value).Lookup("uuid").Type != 0
+	case BinaryText: // other bytes are other data, or malformed
+		_, ok := ParseBinaryText(l)
+		return ok
 	}
 	return false
 }
@@ -119,11 +173,17 @@ const emptyString = 5 // bytes: a length and a zero
 
 // Parse reads a value of the form f. The reason says why the value is not a UUID, if ok is false.
 func (f Form) Parse(l walk.Leaf) (s Spelled, reason string, ok bool) {
-	if f == Struct {
+	switch f {
+	case Struct:
 		if l.Type != bson.TypeEmbeddedDocument {
 			return s, "not a document", false
 		}
 		return ParseStruct(l.Value)
+	case BinaryText:
+		if s, ok = ParseBinaryText(l); !ok {
+			return s, "the bytes are not the text of a UUID", false
+		}
+		return s, "", true
 	}
 	text, ok := l.Text()
 	if ok {

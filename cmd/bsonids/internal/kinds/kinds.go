@@ -36,6 +36,9 @@ const (
 	Generic  = "generic"  // what Go programs write without a codec
 	OfText   = "text"
 	GoStruct = "goStruct"
+	// OfBinaryText is the kind of binary values whose bytes are the text of a UUID. PHP's Doctrine, Mongoose's Buffer and
+	// old versions of Spring write it.
+	OfBinaryText = "binaryText"
 )
 
 var table = []Kind{
@@ -49,6 +52,7 @@ var table = []Kind{
 	{Name: Generic, stored: Subtype0, Subtype: bson.TypeBinaryGeneric, Order: uuidrep.Standard, note: "subtype 0, network order"},
 	{Name: OfText, stored: OfText, Subtype: 127, Form: Text, Order: uuidrep.Standard},
 	{Name: GoStruct, stored: GoStruct, Subtype: 126, Form: Struct, Order: uuidrep.Standard, note: "{uuid: …, valid: …}"},
+	{Name: OfBinaryText, stored: OfBinaryText, Subtype: 125, Form: BinaryText, Order: uuidrep.Standard, note: "the characters of a UUID in a binary value"},
 }
 
 // All returns all kinds.
@@ -107,7 +111,10 @@ func Read(l walk.Leaf) (stored Stored, s Spelled, ok bool) {
 	case bson.TypeBinary:
 		subtype, data, _, _ := l.Binary()
 		if len(data) != 16 {
-			return "", s, false
+			if s, ok = ParseBinaryText(l); !ok {
+				return "", s, false
+			}
+			return OfBinaryText, s, true
 		}
 		k, ok := bySubtype(subtype)
 		return k.stored, Spelled{UUID: [16]byte(data), Certain: k.BySubtype()}, ok && k.IsBinary()

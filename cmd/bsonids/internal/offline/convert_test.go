@@ -60,7 +60,7 @@ func TestForms(t *testing.T) {
 		}
 		return []dumptest.Collection{c, kept}
 	}
-	for _, from := range []string{"text", "goStruct"} {
+	for _, from := range []string{"text", "goStruct", "binaryText"} {
 		convertAll(t, conversion(t, from, "_id", "items.sku", "by.*"), dump(from), dump("standard"), nil, []string{"c"}, func(res Result, _ string) bool {
 			return res.Complete() && res.Collections["d.c"].Values == 120
 		})
@@ -81,6 +81,10 @@ func formed(u [16]byte, kind string, n int) any {
 			s = strings.ToUpper(s)
 		}
 		return []string{s, "{" + s + "}", "urn:uuid:" + s, strings.ReplaceAll(s, "-", "")}[n%4]
+	case kind == "binaryText" && n%2 == 1:
+		return bson.Binary{Subtype: []byte{0, 2, 3, 4}[n/2%4], Data: []byte(strings.ReplaceAll(s, "-", ""))}
+	case kind == "binaryText":
+		return bson.Binary{Subtype: []byte{0, 2, 3, 4}[n/2%4], Data: []byte(s)}
 	case kind == "goStruct" && n%2 == 1:
 		return bson.D{{Key: "uuid", Value: bson.Binary{Data: u[:]}}, {Key: "valid", Value: true}}
 	case kind == "goStruct":
@@ -109,6 +113,8 @@ func TestLeft(t *testing.T) {
 	}
 	odd, named, nameless := bson.A{"", "none", int32(1)}, bson.D{{Key: "name", Value: "n"}, {Key: "uuid", Value: nil}}, bson.D{{Key: "name", Value: "n"}}
 	null := bson.D{{Key: "uuid", Value: bson.Binary{Data: make([]byte, 16)}}, {Key: "valid", Value: false}}
+	data := bson.A{bson.Binary{Data: make([]byte, 36)}, bson.Binary{Subtype: 2, Data: make([]byte, 32)}, bson.Binary{Subtype: 5, Data: []byte("9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b")}}
+	const octets = `{"$binary":{"base64":"OWYyYzhhNTItNmQxZS00YjYwLTlhNTctMGY2YTFkMmUzYzRi","subType":"03"}}`
 	const binary, text = `{"$binary":{"base64":"AAECAwQFBgcICQoLDA0ODw==","subType":"03"}}`, `"9F2C8A52-6D1E-4B60-9A57-0F6A1D2E3C4B"`
 	for _, tt := range []struct {
 		name, from, constant string
@@ -121,6 +127,8 @@ func TestLeft(t *testing.T) {
 			`{"collection":"d.c","_id":{"$numberInt":"4"},"path":"u"`, `"_id":null,"path":"options.validator.u.$ne","value":` + binary, `"path":"indexes.0.partialFilterExpression.u.$gt"`}},
 		{"text", "text", text, docs(ids, "text", odd), docs(ids, "standard", odd), nil, 40, 1, 3, []string{
 			`"path":"u.1","value":"none","reason":"the text is not a UUID`, `"path":"options.validator.u.$ne","value":` + text}},
+		{"text in binary", "binaryText", octets, docs(ids, "binaryText", data), docs(ids, "standard", data), nil, 40, 0, 2, []string{
+			`"path":"options.validator.u.$ne","value":` + octets}},
 		{"checksums", "text", text, docs(sums, "digits"), docs(sums, "digits"), nil, 0, 40, 42, []string{"may be a checksum"}},
 		{"trusted checksums", "text", text, docs(sums, "digits"), docs(sums, "standard"), []string{"u"}, 40, 0, 2, nil},
 		{"structs", "goStruct", text, docs(ids, "goStruct", null, named, nameless), docs(ids, "standard", nil, named, nameless), nil, 41, 1, 1, []string{

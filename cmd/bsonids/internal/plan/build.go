@@ -127,11 +127,13 @@ func (b *builder) form(f *Field, d decide.Field, ok bool, nils int64) {
 	switch {
 	case !ok:
 		f.comment("left: there are more fields than are distinguished")
-	case f.Stored == kinds.OfText && d.Basis == decide.None:
+	case f.isText() && d.Basis == decide.None:
 		f.comment("left: %s", d.Reason)
-		f.comment("if you know that they are UUIDs, convert from text with trust: true makes them standard")
+		f.comment("if you know that they are UUIDs, convert from %s with trust: true makes them standard", f.Stored)
 	case f.Stored == kinds.OfText:
 		f.comment("left: text is not wrong, and programs that read it must read binary values afterwards; convert from text makes it standard")
+	case f.Stored == kinds.OfBinaryText:
+		f.comment("left: they are the text of UUIDs in binary values, and programs that read it must read UUIDs afterwards; convert from binaryText makes them standard")
 	default:
 		f.comment("left: programs that read these documents must read UUIDs afterwards; convert from goStruct replaces each document by")
 		f.comment("the UUID in it, or by null if valid is false. Then leave %s.uuid. Or convert only the values in them, at %s.uuid", f.Path, f.Path)

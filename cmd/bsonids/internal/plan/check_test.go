@@ -24,6 +24,7 @@ var fieldsOf = map[string]string{
 	"std":         "stored: subtype 4, decision: leave",
 	"generic":     "stored: subtype 0, decision: convert from generic, evidence: [{order: generic, by: evidence, versions: [4]}]",
 	"zero":        "stored: subtype 0, decision: leave",
+	"binaryText":  "stored: binaryText, decision: convert from binaryText, evidence: [{order: binaryText, by: evidence, versions: [4]}]",
 	"text":        "stored: text, decision: convert from text, evidence: [{order: text, by: evidence, versions: [4]}]",
 	"noText":      "stored: text, decision: convert from text, evidence: [{order: text, by: none}]",
 	"trusted":     "stored: text, decision: convert from text, trust: true, evidence: [{order: text, by: none}]",

@@ -48,6 +48,11 @@ func (e end) ways() string {
 	return strings.Join(s, " and ")
 }
 
+// hasText reports whether some of the values are text.
+func (e end) hasText() bool {
+	return slices.ContainsFunc(e.forms, func(f form) bool { return f.isText() })
+}
+
 // end returns the end with the number i of a reference.
 func (p *Plan) end(r Reference, i int) end {
 	e := end{collection: r.Between[i]}
@@ -151,7 +156,7 @@ func (c *checker) reference(r Reference) {
 // of them is converted. Text that is left is compared with binary values by programs that read both, and these
 // read the same UUIDs afterwards.
 func parts(x, y form) bool {
-	text := func(x, y form) bool { return x.Stored == kinds.OfText && !x.converted() && y.Stored != kinds.OfText }
+	text := func(x, y form) bool { return x.isText() && !x.converted() && y.Stored != x.Stored }
 	return (x.converted() || y.converted()) && x.becomes != y.becomes && !text(x, y) && !text(y, x)
 }
 

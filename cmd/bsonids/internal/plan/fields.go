@@ -18,7 +18,7 @@ func observedIn(c survey.Collection) Collection {
 // fields returns the fields of a collection that have UUIDs, with their evidence and without
 // decisions, sorted.
 func fields(c survey.Collection) (out []Field) {
-	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype0, kinds.OfText, kinds.GoStruct} {
+	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype0, kinds.OfText, kinds.GoStruct, kinds.OfBinaryText} {
 		orders := stored.Kinds()
 		for i, d := range c.Scan.Decisions[orders[0].Name].Fields {
 			f := Field{Path: d.Path, Stored: stored}
@@ -32,7 +32,7 @@ func fields(c survey.Collection) (out []Field) {
 		}
 	}
 	for _, s := range c.Scan.Fields { // without a decision
-		for _, stored := range []kinds.Stored{kinds.Subtype4, kinds.OfText} {
+		for _, stored := range []kinds.Stored{kinds.Subtype4, kinds.OfText, kinds.OfBinaryText} {
 			f := Field{Path: s.Path, Stored: stored}
 			if s.Counts.Of(stored) > 0 && !slices.ContainsFunc(out, f.same) {
 				out = append(out, f)

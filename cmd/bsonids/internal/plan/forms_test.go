@@ -18,7 +18,7 @@ import (
 
 // Text and documents of Go structs are converted in the same step, and are written to the file as they are.
 func TestFormSteps(t *testing.T) {
-	p := planOf(t, "collections: [{name: x, fields: [a $java, d $text, e $struct]}]")
+	p := planOf(t, "collections: [{name: x, fields: [a $java, d $text, e $struct, f $binaryText]}]")
 	again, err := Parse(p.Text())
 	if err != nil || !reflect.DeepEqual(bare(again).Collections, bare(p).Collections) || len(p.Check()) > 0 {
 		t.Fatalf("%v: got %+v", err, again)
@@ -28,7 +28,7 @@ func TestFormSteps(t *testing.T) {
 	for _, p := range steps[0].Pairs {
 		got = append(got, fmt.Sprint(p.From, " ", p.Fields))
 	}
-	want := []string{"goStruct [e]", "javaLegacy [a]", "text [d]"}
+	want := []string{"binaryText [f]", "goStruct [e]", "javaLegacy [a]", "text [d]"}
 	if !reflect.DeepEqual(got, want) || len(steps) != 1 {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -121,7 +121,7 @@ type Field struct {
 	Decision Decision
 	// Trust is set if a person vouches for the order, which the values do not tell.
 	Trust bool
-	// Evidence has the possible orders, for subtypes 3 and 0. For text and goStruct it has one, of this
+	// Evidence has the possible orders, for subtypes 3 and 0. For text, goStruct and binaryText it has one, of this
 	// name. The values are read again before anything is converted, and the evidence must be the same
 	// then.
 	Evidence []Evidence
@@ -139,6 +139,9 @@ func (f Field) converted() bool {
 	_, ok := f.Decision.From()
 	return ok
 }
+
+// isText reports whether the values are text, in strings or in binary values.
+func (f Field) isText() bool { return f.Stored == kinds.OfText || f.Stored == kinds.OfBinaryText }
 
 // unusable returns the number of values that a conversion of this field does not reach, because of
 // their names: in place, or in a copy.

@@ -23,7 +23,7 @@ func (b *builder) references(p *Plan) {
 	for _, c := range p.Collections {
 		listed[c.Name] = !c.kept
 		affected[c.Name] = affected[c.Name] || slices.ContainsFunc(c.Fields, func(f Field) bool {
-			return f.Decision != Leave || f.Stored == kinds.OfText // a person may convert it
+			return f.Decision != Leave || f.isText() // a person may convert it
 		})
 	}
 	// Of many references, those that connect collections come first.
@@ -49,7 +49,7 @@ func (b *builder) references(p *Plan) {
 			Comment: []string{fmt.Sprintf("%d equal values, of %d that were compared", r.Equal, r.Compared)}}
 		if sample >= 0 {
 			ref.Outside = ways(b.survey.Samples[sample].Scan, r.B.Path)
-		} else if one, other := p.end(ref, 0), p.end(ref, 1); one.ways() != other.ways() && strings.Contains(one.ways()+other.ways(), kinds.OfText) {
+		} else if one, other := p.end(ref, 0), p.end(ref, 1); one.ways() != other.ways() && (one.hasText() || other.hasText()) {
 			ref.Comment = append(ref.Comment, fmt.Sprintf("%s is %s, and %s is %s", one, one.ways(), other, other.ways()))
 		}
 		p.References = append(p.References, ref)
@@ -62,7 +62,7 @@ func oneValue(a, b string) bool { return a == b || a+".uuid" == b || b+".uuid" =
 
 // ways returns how the values of a field are stored.
 func ways(c scan.Collection, path string) (out []kinds.Stored) {
-	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype4, kinds.Subtype0, kinds.OfText} {
+	for _, stored := range []kinds.Stored{kinds.Subtype3, kinds.Subtype4, kinds.Subtype0, kinds.OfText, kinds.OfBinaryText} {
 		if slices.ContainsFunc(c.Fields, func(f scan.Field) bool { return Plain(f.Path) == Plain(path) && f.Counts.Of(stored) > 0 }) {
 			out = append(out, stored)
 		}

@@ -30,7 +30,8 @@ var groups = slices.Insert([]group{
 	{Key: kinds.Generic, Label: "UUIDs of subtype 0", Plan: true, Todo: byPlan},
 	{Key: kinds.GoStruct, Label: "documents of Go structs", Plan: true, Todo: "Make a plan, and decide there to convert the documents to UUIDs. Or read them with AlsoDecodeSubtype0."},
 	{Key: "empty", Label: "empty documents in place of ids", Todo: "Find the Go program that wrote these documents, and give its type a codec. Its values cannot be had back."},
-	{Key: "malformed", Label: "without a UUID of 16 bytes", Todo: "Find the program that wrote these values. bsonids does not convert them."},
+	{Key: kinds.OfBinaryText, Label: "the text of UUIDs in binary values", Plan: true, Todo: "Make a plan, and decide there to convert the values to UUIDs."},
+	{Key: "malformed", Label: "of subtype 3 or 4 and no UUIDs", Todo: "Find the program that wrote these values. bsonids does not convert them."},
 	{Key: "binary", Label: "subtype 0, not necessarily UUIDs", Todo: "Nothing to do, unless you know that these values are UUIDs."},
 	{Key: kinds.OfText, Label: "text", Plan: true, Todo: "Nothing to do. A plan can convert text to binary values, if you decide so."},
 	{Key: kinds.Standard, Label: "standard (subtype 4)", Todo: "Nothing to do."},
@@ -57,6 +58,8 @@ func groupOf(f scan.Field) string {
 		}
 	}
 	switch n := f.Counts; {
+	case n.BinaryText > 0:
+		return kinds.OfBinaryText
 	case n.Standard > 0:
 		return kinds.Standard
 	case n.Text > 0:

@@ -31,6 +31,7 @@ func TestAdvice(t *testing.T) {
 		"undetermined":             {undecided, "undetermined", planOf},
 		"mixed":                    {scan.Field{Path: "a", Counts: legacy, Evidence: evidence(3, scan.Mixed)}, "mixed", planOf},
 		"standard":                 {scan.Field{Path: "a", Counts: scan.Counts{Standard: 1}}, "standard", ""},
+		"text in binary":           {scan.Field{Path: "a", Counts: scan.Counts{BinaryText: 1, Text: 1, Malformed: 1}}, "binaryText", planOf},
 		"text":                     {scan.Field{Path: "a", Counts: scan.Counts{Text: 1}}, "text", planOf},
 		"text and standard":        {scan.Field{Path: "a", Counts: scan.Counts{Text: 1, Standard: 1}}, "standard", planOf},
 		"Go structs":               {scan.Field{Path: "a", Counts: scan.Counts{Structs: 1}}, "goStruct", planOf},

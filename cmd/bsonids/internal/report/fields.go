@@ -20,13 +20,14 @@ type column struct {
 // columns returns the counts of a field in the order of the columns.
 func columns(c scan.Counts) []column {
 	return []column{{"subtype 4", "k4", c.Standard}, {"subtype 3", "k3", c.Legacy}, {"subtype 0", "k0", c.Generic}, {"text", "kt", c.Text},
-		{"malformed", "km", c.Malformed}, {"other", "ko", c.Other}, {"Go structs", "kg", c.Structs}, {"empty documents", "ke", c.Empty}}
+		{"malformed", "km", c.Malformed}, {"other", "ko", c.Other}, {"Go structs", "kg", c.Structs}, {"empty documents", "ke", c.Empty},
+		{"text in binary", "kb", c.BinaryText}}
 }
 
 // shown returns which of the columns a table of the fields has: those that are rare, only if they count something.
 func shown(fields []scan.Field) (which []int) {
 	for i, col := range columns(scan.Counts{}) {
-		if col.Class != "kg" && col.Class != "ke" || slices.ContainsFunc(fields, func(f scan.Field) bool { return columns(f.Counts)[i].Count > 0 }) {
+		if col.Class != "kg" && col.Class != "ke" && col.Class != "kb" || slices.ContainsFunc(fields, func(f scan.Field) bool { return columns(f.Counts)[i].Count > 0 }) {
 			which = append(which, i)
 		}
 	}
@@ -62,8 +63,11 @@ type fit struct {
 func judge(f scan.Field) (all []judged) {
 	for _, e := range f.Forms {
 		stored := e.Form
-		if stored == kinds.GoStruct {
+		switch stored {
+		case kinds.GoStruct:
 			stored = "Go structs"
+		case kinds.OfBinaryText:
+			stored = "text in binary"
 		}
 		all = append(all, judged{stored, FormHeadline(e), "named", e.Reasons, nil})
 	}

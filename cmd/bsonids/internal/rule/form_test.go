@@ -187,6 +187,14 @@ func anyForms(r *rand.Rand) bson.D {
 	return doc
 }
 
+// anyBinaryForms is like anyForms, with most of the text in binary values.
+func anyBinaryForms(r *rand.Rand) bson.D {
+	return formed(anyForms(r), nil, true, func(v any, _ []string) (any, bool) {
+		s, ok := v.(string)
+		return bson.Binary{Subtype: []byte{0, 2, 3, 4, 5}[r.IntN(5)], Data: []byte(s)}, ok && r.IntN(4) > 0
+	}).(bson.D)
+}
+
 // Random documents are converted and restored, and compared with a model that does not use bytes and offsets. The copy has exactly the expected values, and so has the document after the update. The
 // changes restore each value as it was.
 func TestProperty(t *testing.T) {
@@ -210,6 +218,11 @@ func TestProperty(t *testing.T) {
 				return nil, true
 			}
 			return standard(b), ok
+		}},
+		{"binaryText", anyBinaryForms, 300, func(v any) (any, bool) {
+			is, _ := v.(bson.Binary)
+			b, ok := ofText(string(is.Data))
+			return standard(b), ok && is.Subtype <= 4 && (len(is.Data) == 36 || len(is.Data) == 32)
 		}},
 	} {
 		t.Run(tt.from, func(t *testing.T) {
@@ -342,6 +355,32 @@ func TestTextMoved(t *testing.T) {
 		}
 		if s := strings.Join(got, ", "); s != tt.want {
 			t.Errorf("%v: %q, want %q", tt.list, s, tt.want)
+		}
+	}
+}
+
+// A binary value that has the text of a UUID becomes the UUID, whatever its subtype, and its bytes and its subtype are restored.
+func TestBinaryText(t *testing.T) {
+	const hyphens, digits = "00112233-4455-6677-8899-aabbccddeeff", "00112233445566778899AABBCCDDEEFF" // the UUID of kindstest
+	c := conversion(t, "binaryText", "l")
+	for _, subtype := range []byte{0, 2, 3, 4} {
+		doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{bson.Binary{Subtype: subtype, Data: []byte(hyphens)}, bson.Binary{Subtype: subtype, Data: []byte(digits)},
+			bson.Binary{Subtype: subtype, Data: []byte(hyphens + "x")}, bson.Binary{Subtype: subtype, Data: []byte(digits[1:] + "-")}, hyphens, bson.Binary{Subtype: 5, Data: []byte(hyphens)}}}})
+		p, err := c.Plan(doc)
+		if err != nil || len(p.Changes) != 2 || len(p.Skipped) != 0 {
+			t.Fatalf("subtype %d: %+v, %v", subtype, p, err)
+		}
+		u := kindstest.Value("standard")
+		for i, text := range []string{hyphens, digits} {
+			ch := p.Changes[i]
+			of, b := ch.Old.Raw().Binary()
+			if ch.New != (Value{Subtype: 4, Octets: [16]byte(u.Data)}) || of != subtype || string(b) != text || !c.Makes(ch) {
+				t.Errorf("subtype %d: %+v", subtype, ch)
+			}
+		}
+		back, lost, err := WayBack(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{u, u}}}), p.Changes)
+		if err != nil || len(lost) > 0 || len(back) != 2 || back[0].New != p.Changes[0].Old || back[1].New != p.Changes[1].Old {
+			t.Errorf("subtype %d: %+v, %+v, %v", subtype, back, lost, err)
 		}
 	}
 }

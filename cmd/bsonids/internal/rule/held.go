@@ -31,7 +31,7 @@ func HeldBy(doc bson.Raw, n int) Held {
 	_ = everything(doc, func(path *walk.Path, l walk.Leaf) {
 		_, ok := foundIn(l)
 		switch {
-		case !ok && !kinds.Text.Applies(l) && !kinds.Struct.Applies(l):
+		case !ok && !kinds.Text.Applies(l) && !kinds.Struct.Applies(l) && !kinds.IsMalformed(l):
 		case path.Addressable() == nil && !path.Repeated(doc):
 			v.index[path.Dotted()] = ValueOf(l.Type, l.Value)
 		default:
@@ -50,14 +50,11 @@ func everything(doc []byte, visit func(*walk.Path, walk.Leaf)) error {
 
 // foundIn returns the value if a conversion may read or write such a value.
 func foundIn(l walk.Leaf) (v Value, ok bool) {
-	if l.Type == bson.TypeBinary {
+	if _, _, isUUID := kinds.Read(l); isUUID || l.Type == bson.TypeNull || l.Type == bson.TypeBinary {
 		v = ValueOf(l.Type, l.Value)
-		return v, v.Other == ""
+		return v, isUUID || l.Type == bson.TypeNull || v.Other == ""
 	}
-	if _, _, ok := kinds.Read(l); !ok && l.Type != bson.TypeNull {
-		return v, false
-	}
-	return ValueOf(l.Type, l.Value), true
+	return v, false
 }
 
 // At returns the value at path. Of many, it finds those that a conversion may convert, list or write.

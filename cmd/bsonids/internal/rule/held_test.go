@@ -33,15 +33,17 @@ func TestValuesIndex(t *testing.T) {
 // Without unusual names, the index finds all values that a conversion converts, lists or writes, and no other.
 func TestValuesIndexAlone(t *testing.T) {
 	doc := marshal(t, bson.D{{Key: "u", Value: kindstest.Value("standard")}, {Key: "text", Value: "no UUID"}, {Key: "null", Value: nil}, {Key: "number", Value: 5},
-		{Key: "struct", Value: bson.D{{Key: "uuid", Value: kindstest.Value("standard")}}}, {Key: "unfit", Value: bson.A{bson.D{{Key: "uuid", Value: 5}}}}})
+		{Key: "struct", Value: bson.D{{Key: "uuid", Value: kindstest.Value("standard")}}}, {Key: "unfit", Value: bson.A{bson.D{{Key: "uuid", Value: 5}}}},
+		{Key: "binaryText", Value: bson.Binary{Subtype: 2, Data: []byte("00112233-4455-6677-8899-aabbccddeeff")}},
+		{Key: "malformed", Value: bson.Binary{Subtype: 3, Data: []byte("00112233-4455-6677-8899-aabbccddeef-")}}, {Key: "data", Value: bson.Binary{Data: make([]byte, 36)}}})
 	plain, index := HeldBy(doc, 1), HeldBy(doc, manyLookups)
-	for _, path := range []string{"u", "text", "null", "struct", "struct.uuid", "unfit.0"} {
+	for _, path := range []string{"u", "text", "null", "struct", "struct.uuid", "unfit.0", "binaryText", "malformed"} {
 		v1, ok1 := plain.At(path)
 		if v2, ok2 := index.At(path); v1 != v2 || !ok1 || !ok2 {
 			t.Errorf("%q: %+v %v by index, %+v %v without", path, v2, ok2, v1, ok1)
 		}
 	}
-	for _, path := range []string{"number", "none", "unfit.1", "u.x"} {
+	for _, path := range []string{"number", "none", "unfit.1", "u.x", "data"} {
 		if v, ok := index.At(path); ok {
 			t.Errorf("%q: %+v", path, v)
 		}

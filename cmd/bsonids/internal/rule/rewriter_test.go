@@ -19,7 +19,7 @@ import (
 // A Rewriter makes of each of several documents what Rewrite makes of it, in its own bytes.
 func TestRewriterAgreesWithRewrite(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 7))
-	for _, from := range []string{"javaLegacy", "csharpLegacy", "generic", "text", "goStruct"} {
+	for _, from := range []string{"javaLegacy", "csharpLegacy", "generic", "text", "goStruct", "binaryText"} {
 		c := conversion(t, from)
 		rewriter := NewRewriter(c)
 		for range 200 {

@@ -7,10 +7,11 @@ type Kind = string
 
 // The kinds.
 const (
-	// FoundLegacy is a field with values of subtype 3.
+	// FoundLegacy is a field with values of subtype 3, values of subtype 4 that no program reads as UUIDs, because they
+	// do not have 16 bytes, or the text of UUIDs in binary values of any subtype.
 	FoundLegacy Kind = "legacy"
-	// FoundMixed is a field whose UUIDs are stored in more than one way: subtypes, text, or byte
-	// orders of one subtype.
+	// FoundMixed is a field whose UUIDs are stored in more than one way: subtypes, text, text in binary
+	// values, or byte orders of one subtype.
 	FoundMixed Kind = "mixed"
 	// FoundGeneric is a field with UUIDs of subtype 0. Values that may be other data, such as
 	// checksums, do not count.
@@ -29,12 +30,12 @@ func (f Field) Is(k Kind) bool {
 	}
 	switch k {
 	case FoundLegacy:
-		return f.Counts.Legacy > 0
+		return f.Counts.Legacy+f.Counts.BinaryText+f.Counts.Malformed > 0
 	case FoundGeneric:
 		return generic
 	}
 	ways := 0
-	for _, found := range []bool{f.Counts.Standard > 0, f.Counts.Legacy > 0, generic, f.Counts.Text > 0} {
+	for _, found := range []bool{f.Counts.Standard > 0, f.Counts.Legacy > 0, generic, f.Counts.Text > 0, f.Counts.BinaryText > 0} {
 		if found {
 			ways++
 		}

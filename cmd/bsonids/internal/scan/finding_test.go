@@ -17,6 +17,9 @@ func TestFieldIs(t *testing.T) {
 	}
 	text := func(i int) any { return uuid.UUID(v4(r, i)).String() }
 	sum := func(i int) any { return stored(md5Sum(r, i), 0, uuidrep.Standard) }
+	in36 := func(subtype byte) func(i int) any {
+		return func(i int) any { return bson.Binary{Subtype: subtype, Data: []byte(uuid.UUID(v4(r, i)).String())} }
+	}
 	java := in(3, uuidrep.JavaLegacy)
 	for name, tt := range map[string]struct {
 		values []func(i int) any
@@ -32,6 +35,12 @@ func TestFieldIs(t *testing.T) {
 		"two orders":              {[]func(int) any{java, in(3, uuidrep.CSharpLegacy)}, []Kind{FoundLegacy, FoundMixed}},
 		"two subtypes":            {[]func(int) any{java, in(4, uuidrep.Standard)}, []Kind{FoundLegacy, FoundMixed}},
 		"text and subtype 4":      {[]func(int) any{text, in(4, uuidrep.Standard)}, []Kind{FoundMixed}},
+		"text in binary":          {[]func(int) any{in36(3)}, []Kind{FoundLegacy}},
+		"text in subtype 0":       {[]func(int) any{in36(0)}, []Kind{FoundLegacy}},
+		"text in and standard":    {[]func(int) any{in36(4), in(4, uuidrep.Standard)}, []Kind{FoundLegacy, FoundMixed}},
+		"malformed of subtype 3":  {[]func(int) any{func(int) any { return bson.Binary{Subtype: 3, Data: make([]byte, 15)} }}, []Kind{FoundLegacy}},
+		"malformed of subtype 4":  {[]func(int) any{func(int) any { return bson.Binary{Subtype: 4, Data: make([]byte, 17)} }}, []Kind{FoundLegacy}},
+		"other data of subtype 0": {[]func(int) any{func(int) any { return bson.Binary{Data: make([]byte, 36)} }}, nil},
 		"text and subtype 0":      {[]func(int) any{text, in(0, uuidrep.Standard)}, []Kind{FoundMixed, FoundGeneric}},
 	} {
 		s := newScan(t)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
@@ -12,7 +14,7 @@ import (
 
 // FormEvidence describes the distinct UUIDs of a field in a form that is not binary.
 type FormEvidence struct {
-	Form     string `json:"form"` // text or goStruct
+	Form     string `json:"form"` // text, goStruct or binaryText
 	Distinct int64  `json:"distinct"`
 	// Uninformative is the number of UUIDs that have no version, such as the nil UUID.
 	Uninformative int64 `json:"uninformative,omitempty"`
@@ -34,6 +36,7 @@ type Written map[string]int64
 // ways has the ways to write a value, and what is said about each.
 var ways = []struct{ key, text string }{
 	{"hyphens", "with hyphens"}, {"braces", "in braces"}, {"urn", "after urn:uuid:"}, {digits, "with 32 digits and no hyphens"},
+	{"uuidDigits", "with 32 digits and no hyphens, and of a subtype of UUIDs"},
 	{"uuid", "{uuid: …}"}, {"valid", "{uuid: …, valid: true}"}, {"null", "{uuid: …, valid: false}, which is no UUID"},
 }
 
@@ -42,6 +45,9 @@ const digits = "digits"
 // wayOf returns how a value that was read is written.
 func wayOf(l walk.Leaf, s kinds.Spelled) string {
 	text, ok := l.Text()
+	if l.Type == bson.TypeBinary {
+		_, text, ok = kinds.Octets(l)
+	}
 	switch n := len(text); {
 	case !ok && s.Null:
 		return "null"
@@ -49,6 +55,8 @@ func wayOf(l walk.Leaf, s kinds.Spelled) string {
 		return "valid"
 	case !ok:
 		return "uuid"
+	case n == 32 && s.Certain:
+		return "uuidDigits"
 	case n == 32:
 		return digits
 	case n == 36:

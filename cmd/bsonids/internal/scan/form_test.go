@@ -73,3 +73,42 @@ func TestDigits(t *testing.T) {
 		}
 	}
 }
+
+// Text in binary values counts by how it is written. 32 digits of a subtype of UUIDs are UUIDs; of another one they are only if the
+// values have the variant and a version, as in strings.
+func TestBinaryText(t *testing.T) {
+	for name, tt := range map[string]struct {
+		subtype byte
+		format  string
+		value   maker
+		want    Counts
+		written Written
+	}{
+		"Doctrine":              {3, "%x-%x-%x-%x-%x", v4, Counts{BinaryText: 100}, Written{"hyphens": 100}},
+		"a Buffer of Mongoose":  {0, "%x-%x-%x-%x-%x", v4, Counts{BinaryText: 100}, Written{"hyphens": 100}},
+		"of no version":         {4, "%x-%x-%x-%x-%x", noBits, Counts{BinaryText: 100}, Written{"hyphens": 100}},
+		"old Spring":            {3, "%x%x%x%x%x", v4, Counts{BinaryText: 100}, Written{"uuidDigits": 100}},
+		"subtype 2":             {2, "%X%X%X%X%X", v4, Counts{BinaryText: 100}, Written{"digits": 100}},
+		"checksums":             {0, "%x%x%x%x%x", md5Sum, Counts{}, nil},
+		"checksums, subtype 4":  {4, "%x%x%x%x%x", md5Sum, Counts{BinaryText: 100}, Written{"uuidDigits": 100}},
+		"other text, subtype 3": {3, "%x-%x-%x-%x_%x", v4, Counts{Malformed: 100}, nil},
+		"other text, subtype 0": {0, "%x-%x-%x-%x_%x", v4, Counts{}, nil},
+	} {
+		s, r := newScan(t), rand.New(rand.NewPCG(1, 3))
+		gather(t, s.collector(t, "c"), "id", 100, func(i int) any {
+			u := tt.value(r, i)
+			return bson.Binary{Subtype: tt.subtype, Data: fmt.Appendf(nil, tt.format, u[:4], u[4:6], u[6:8], u[8:10], u[10:])}
+		})
+		fields := s.judged(t)[0].Fields
+		switch {
+		case tt.want == Counts{}:
+			if len(fields) > 0 {
+				t.Errorf("%s: %+v", name, fields)
+			}
+		case len(fields) != 1 || fields[0].Counts != tt.want:
+			t.Errorf("%s: %+v", name, fields)
+		case tt.written != nil && (len(fields[0].Forms) != 1 || fields[0].Forms[0].Form != "binaryText" || !reflect.DeepEqual(fields[0].Forms[0].Written, tt.written)):
+			t.Errorf("%s: %+v", name, fields[0].Forms)
+		}
+	}
+}

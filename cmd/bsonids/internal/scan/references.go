@@ -31,7 +31,7 @@ func (s *Scan) References() ([]Reference, error) {
 		held = held[:0]
 		for _, n := range numbers {
 			f, unsure := s.fields[n>>1], n&1 == 1
-			if f != nil && (!unsure || f.forms[kinds.OfText].written[digits] > 0) && (len(held) == 0 || held[len(held)-1] != f) {
+			if f != nil && (!unsure || f.showsDigits()) && (len(held) == 0 || held[len(held)-1] != f) {
 				held = append(held, f)
 			}
 		}
@@ -53,6 +53,13 @@ func (s *Scan) References() ([]Reference, error) {
 	}
 	slices.SortFunc(out, func(a, b Reference) int { return cmp.Or(compareEnds(a.A, b.A), compareEnds(a.B, b.B)) })
 	return out, err
+}
+
+// showsDigits reports whether the field has text of 32 digits, in a string or in a binary value, that is a UUID.
+func (f *field) showsDigits() bool {
+	return slices.ContainsFunc([]kinds.Stored{kinds.OfText, kinds.OfBinaryText}, func(s kinds.Stored) bool {
+		return f.forms[s] != nil && f.forms[s].written[digits] > 0
+	})
 }
 
 // connect calls pair for each pair of fields that a value connects, which are all the fields of a database that

@@ -31,11 +31,13 @@ type Counts struct {
 	Legacy    int64 `json:"subtype3"`  // binary subtype 3 of 16 bytes
 	Generic   int64 `json:"subtype0"`  // binary subtype 0 of 16 bytes
 	Text      int64 `json:"text"`      // string that is a UUID
-	Malformed int64 `json:"malformed"` // binary subtype 3 or 4 of another length
+	Malformed int64 `json:"malformed"` // binary subtype 3 or 4 that is no UUID: of another length, and not the text of one
 	Other     int64 `json:"other"`     // any other value at the same path
 	// Structs counts documents that a Go program without a codec wrote for a struct with a UUID:
 	// {uuid: …} and {uuid: …, valid: …}. The values in them also count at their own paths.
 	Structs int64 `json:"goStructs,omitempty"`
+	// BinaryText counts binary values of subtype 0, 2, 3 or 4 whose bytes are the text of a UUID.
+	BinaryText int64 `json:"binaryText,omitempty"`
 	// Empty counts empty documents, if other documents of the collection have a UUID or an ObjectID at this path: a Go program
 	// without a codec stores them for a struct whose UUID is private.
 	Empty int64 `json:"emptyDocuments,omitempty"`
@@ -54,6 +56,8 @@ func (c *Counts) of(stored kinds.Stored) *int64 {
 		return &c.Text
 	case kinds.GoStruct:
 		return &c.Structs
+	case kinds.OfBinaryText:
+		return &c.BinaryText
 	}
 	return &c.Other
 }
@@ -63,7 +67,7 @@ func (c Counts) Of(stored kinds.Stored) int64 { return *c.of(stored) }
 
 // uuids returns the number of values that are or may be UUIDs.
 func (c Counts) uuids() int64 {
-	return c.Standard + c.Legacy + c.Generic + c.Text + c.Malformed + c.Structs
+	return c.Standard + c.Legacy + c.Generic + c.Text + c.Malformed + c.Structs + c.BinaryText
 }
 
 // Scan reads documents of several collections. Its memory is bounded, whatever their number: it sorts the
@@ -169,7 +173,7 @@ func (s *Scan) Drop(c *Collector) {
 }
 
 // Odd counts the values of a field whose names an update or a pattern cannot use: binary values of 16
-// bytes, text that may be a UUID, or documents of Go structs.
+// bytes or with the text of a UUID, text that may be a UUID, or documents of Go structs.
 type Odd struct {
 	Unaddressable int64 // an update cannot address them
 	Unnamable     int64 // of these, a pattern cannot select them
@@ -216,7 +220,7 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 		if l.Type == bson.TypeObjectID {
 			f.objects++
 		}
-		if subtype, _, _, ok := l.Binary(); ok && (subtype == bson.TypeBinaryUUID || subtype == bson.TypeBinaryUUIDOld) {
+		if kinds.IsMalformed(l) {
 			f.counts.Malformed++
 		} else {
 			f.counts.Other++
@@ -228,7 +232,7 @@ func (c *Collector) value(p *walk.Path, l walk.Leaf) error {
 		return err
 	}
 	number := f.number << 1
-	if stored == kinds.OfText && !u.Certain {
+	if !stored.IsBinary() && !u.Certain {
 		number |= 1
 	}
 	return c.scan.values.Add(spill.Of(kinds.Canonical(u.UUID), number))
@@ -275,7 +279,7 @@ func (f *field) of(stored kinds.Stored) *decide.Values {
 	return v
 }
 
-// count counts a value. Text of 32 digits may be a checksum: it is other data until Judge decides.
+// count counts a value. Text of 32 digits, also in a binary value, may be a checksum: it is other data until Judge decides.
 func (f *field) count(p *walk.Path, l walk.Leaf, stored kinds.Stored, u kinds.Spelled) {
 	switch {
 	case stored.IsBinary():
@@ -292,7 +296,7 @@ func (f *field) count(p *walk.Path, l walk.Leaf, stored kinds.Stored, u kinds.Sp
 		f.forms[stored].odd.add(p)
 		f.forms[stored].written[wayOf(l, u)]++
 	}
-	if stored == kinds.OfText && !u.Certain {
+	if !stored.IsBinary() && !u.Certain {
 		f.counts.Other++
 		return
 	}
@@ -326,7 +330,7 @@ type Field struct {
 	Counts Counts `json:"counts"`
 	// Evidence is the evidence for subtypes 3 and 0, if there are values of them.
 	Evidence []Evidence `json:"evidence,omitempty"`
-	// Forms is the evidence for text and for documents of Go structs, if there are any.
+	// Forms is the evidence for text, documents of Go structs and text in binary values, if there are any.
 	Forms []FormEvidence `json:"forms,omitempty"`
 	Odd   Odd            `json:"-"`
 }
@@ -359,14 +363,14 @@ func (c *Collector) result() Collection {
 				field.Evidence = append(field.Evidence, newEvidence(subtype, v.Found(), c.scan.now))
 			}
 		}
-		for _, stored := range []kinds.Stored{kinds.OfText, kinds.GoStruct} {
+		for _, stored := range []kinds.Stored{kinds.OfText, kinds.GoStruct, kinds.OfBinaryText} {
 			form := f.forms[stored]
 			if form == nil {
 				continue
 			}
 			found := f.has(stored).Found()
 			if n := form.written[digits]; n > 0 && len(found.Orders[0].Decision.Digits) > 0 { // a conversion takes some of it for UUIDs
-				f.counts.Text += n
+				*f.counts.of(stored) += n
 				f.counts.Other -= n
 			} else {
 				delete(form.written, digits)
