@@ -136,6 +136,19 @@ func TestMisfitsElsewhere(t *testing.T) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
+	// The text of a UUID in a binary value is no UUID, and the error says so.
+	text := bson.Binary{Subtype: 3, Data: []byte("00112233-4455-6677-8899-aabbccddeeff")}
+	if uuids, err := bsoncodec.NewRegistry(uuidrep.JavaLegacy); err != nil {
+		t.Error(err)
+	} else {
+		Register(uuids)
+		var length *uuidrep.LengthError
+		for _, doc := range []any{omitID[uuid.UUID]{}, omitID[*uuid.UUID]{}, omitID[uuidrep.JavaLegacyUUID]{}, omitID[uuidrep.ID[int]]{}} {
+			if _, err := encode(uuids, Document(always(text), doc)); !errors.As(err, &length) || !length.Text {
+				t.Errorf("%T: got %v", doc, err)
+			}
+		}
+	}
 	// A nil id decides nothing.
 	ids := []any{(*uuid.UUID)(nil), &uuid.UUID{1}}
 	src := SourceFunc(func() (any, error) { id := ids[0]; ids = ids[1:]; return id, nil })

@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/byteorder"
+	"github.com/bsonids/bsonids/internal/uuidtext"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -48,13 +49,14 @@ func errUnspecified(verb string, t reflect.Type) error {
 }
 
 // errBinary is the error of decoding into a t a binary value that is not a UUID in this registry.
-func (c *conversion) errBinary(t reflect.Type, subtype byte, length int) error {
+func (c *conversion) errBinary(t reflect.Type, subtype byte, octets []byte) error {
 	if c.rep == uuidrep.Unspecified {
 		return errUnspecified("decode a binary value into", t)
 	}
-	if c.typed[subtype] != uuidrep.Unspecified {
+	length, text := len(octets), uuidtext.InBinary(bson.Binary{Subtype: subtype, Data: octets})
+	if c.typed[subtype] != uuidrep.Unspecified || text {
 		return fmt.Errorf("bsoncodec: cannot decode a binary value of subtype %d into %v: %w; "+
-			"a bson.Binary reads any value", subtype, t, &uuidrep.LengthError{Length: length})
+			"a bson.Binary reads any value", subtype, t, &uuidrep.LengthError{Length: length, Text: text})
 	}
 	wayOut := "a bson.Binary reads any value"
 	switch subtype {

@@ -140,7 +140,7 @@ func (c *uuidCodec) read(vr bson.ValueReader, dst []byte, keys []string) error {
 		}
 		rep := c.typed[subtype]
 		if rep == uuidrep.Unspecified || len(octets) != 16 {
-			return c.errBinary(c.t, subtype, len(octets))
+			return c.errBinary(c.t, subtype, octets)
 		}
 		permute(dst, octets, rep)
 		return nil

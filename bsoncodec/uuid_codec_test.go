@@ -351,6 +351,62 @@ func TestTypedTargetsRefuse(t *testing.T) {
 	}
 }
 
+// The text of a UUID in a binary value is refused as such by every typed target, whatever the registry reads.
+func TestTypedTargetsRefuseTextInBinary(t *testing.T) {
+	texts := [][]byte{ // the UUID of the test plan in ASCII: 36 characters in lower and upper case, and 32 digits
+		unhex("30303131323233332D343435352D363637372D383839392D616162626363646465656666"),
+		unhex("30303131323233332D343435352D363637372D383839392D414142424343444445454646"),
+		unhex("3030313132323333343435353636373738383939616162626363646465656666"),
+	}
+	type around struct{ uuid.UUID }
+	type func1 struct{ u uuid.UUID }
+	targets := append([]target{of[around](), of[func1](), of[sql.Null[uuid.UUID]](), of[uuidrep.ID[int]](), of[uuidrep.ID[string]](), of[uuidrep.JavaLegacyUUID]()}, typed...)
+	for _, tt := range table {
+		other := uuidrep.Standard
+		if tt.rep == other {
+			other = uuidrep.JavaLegacy
+		}
+		for options, b := range map[string]*bsoncodec.RegistryBuilder{
+			"none": bsoncodec.NewRegistryBuilder(tt.rep),
+			"all":  bsoncodec.NewRegistryBuilder(tt.rep).AlsoDecode(other).AlsoDecodeSubtype0().AlsoDecodeString().EncodeAsString(),
+		} {
+			b.RegisterUUIDType(reflect.TypeFor[orderID]()).RegisterUUIDType(reflect.TypeFor[textID]()).RegisterUUIDType(reflect.TypeFor[around]()).
+				RegisterUUIDType(reflect.TypeFor[uuidrep.ID[int]]()).RegisterNullUUIDType(reflect.TypeFor[sql.Null[uuid.UUID]]())
+			bsoncodec.RegisterUUIDFunc(b, func(f func1) (uuid.UUID, bool) { return f.u, true }, func(u uuid.UUID, _ bool) (func1, error) { return func1{u}, nil })
+			reg := build(t, b)
+			for _, octets := range texts {
+				for _, subtype := range []byte{0, 2, 3, 4} {
+					value := bson.Binary{Subtype: subtype, Data: octets}
+					for _, target := range targets {
+						raw := marshal(t, reg, bson.M{"v": wrap(target.name, value)})
+						decode(t, reg, raw, target.new()) // compares the ways
+						for name, reg := range withTwin(reg) {
+							err := bsoncodec.Unmarshal(reg, raw, target.new())
+							var e *uuidrep.LengthError
+							if !errors.As(err, &e) || *e != (uuidrep.LengthError{Length: len(octets), Text: true}) || errors.As(err, new(*uuidrep.SubtypeError)) ||
+								!strings.Contains(err.Error(), "text of a UUID") || !strings.Contains(err.Error(), "bsonids converts") || strings.Contains(err.Error(), "AlsoDecode") {
+								t.Errorf("%v, options %s, %s, %s, subtype %d, %d bytes: got %v", tt.rep, options, name, target.name, subtype, len(octets), err)
+							}
+						}
+					}
+					var e *uuidrep.LengthError
+					if err := bsoncodec.UnmarshalValue(reg, marshal(t, reg, bson.M{"v": value}).Lookup("v"), new(uuid.UUID)); !errors.As(err, &e) || !e.Text {
+						t.Errorf("UnmarshalValue, subtype %d: got %v", subtype, err)
+					}
+					if got, err := bsoncodec.DecodeNative(reg, value); err != nil || !reflect.DeepEqual(got, value) {
+						t.Errorf("DecodeNative, subtype %d: got %v, %v", subtype, got, err)
+					}
+				}
+			}
+		}
+	}
+	unspecified := registry(t, uuidrep.Unspecified)
+	raw := marshal(t, unspecified, bson.M{"v": bson.Binary{Subtype: 3, Data: texts[0]}})
+	if err := decode(t, unspecified, raw, new(struct{ V uuid.UUID })); !errors.Is(err, uuidrep.ErrUnspecified) {
+		t.Errorf("unspecified: got %v", err)
+	}
+}
+
 // Null and undefined give the zero UUID, as the driver's codecs give the zero value.
 func TestNullAndUndefinedGiveTheZeroValue(t *testing.T) {
 	for _, r := range []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy, uuidrep.Unspecified} {

@@ -131,6 +131,34 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// The text of a UUID in a binary value is refused as such, by each way of reading.
+func TestTextInBinary(t *testing.T) {
+	ctx, reg := context.Background(), registry(t)
+	check := func(way string, err error) {
+		t.Helper()
+		var e *uuidrep.LengthError
+		if !errors.As(err, &e) || *e != (uuidrep.LengthError{Length: 36, Text: true}) {
+			t.Errorf("%s: got %v", way, err)
+		}
+	}
+	for _, subtype := range []byte{0, 2, 3, 4} {
+		doc := bson.D{{Key: "_id", Value: bson.Binary{Subtype: subtype, Data: []byte("00112233-4455-6677-8899-aabbccddeeff")}}}
+		_, err := cursors.All[item](ctx, cursorOf(t, reg, nil, items[0], doc))
+		check("All", err)
+		n := 0
+		for _, err := range cursors.Values[item](ctx, cursorOf(t, reg, nil, items[0], doc)) {
+			if n++; n == 2 {
+				check("Values", err)
+			}
+		}
+		if n != 2 {
+			t.Errorf("%d pairs, want a document and an error", n)
+		}
+		_, err = cursors.One[item](mongo.NewSingleResultFromDocument(doc, nil, reg))
+		check("One", err)
+	}
+}
+
 // Without a context nothing is cancelled, as with the methods of a cursor.
 func TestNoContext(t *testing.T) {
 	var none context.Context

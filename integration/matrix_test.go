@@ -368,7 +368,8 @@ func TestErrorsThroughTheDriver(t *testing.T) {
 	s.insert(s.plain("items"),
 		bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: binary(3, octetsJava)}},
 		bson.D{{Key: "_id", Value: 2}, {Key: "u", Value: binary(4, octetsJava[:15])}},
-		bson.D{{Key: "_id", Value: 3}, {Key: "u", Value: "text"}})
+		bson.D{{Key: "_id", Value: 3}, {Key: "u", Value: "text"}},
+		bson.D{{Key: "_id", Value: 4}, {Key: "u", Value: binary(3, []byte("00112233-4455-6677-8899-aabbccddeeff"))}})
 	type doc struct{ U uuid.UUID }
 	coll := s.collection(uuidrep.Standard, "items")
 	var subtype *uuidrep.SubtypeError
@@ -378,6 +379,9 @@ func TestErrorsThroughTheDriver(t *testing.T) {
 	var length *uuidrep.LengthError
 	if err := coll.FindOne(ctx, bson.M{"_id": 2}).Decode(new(doc)); !errors.As(err, &length) || length.Length != 15 {
 		t.Errorf("length: got %v", err)
+	}
+	if err := coll.FindOne(ctx, bson.M{"_id": 4}).Decode(new(doc)); !errors.As(err, &length) || *length != (uuidrep.LengthError{Length: 36, Text: true}) {
+		t.Errorf("text in a binary value: got %v", err)
 	}
 	var decodeErr *bson.DecodeError
 	if err := coll.FindOne(ctx, bson.M{"_id": 3}).Decode(new(doc)); !errors.As(err, &decodeErr) || !reflect.DeepEqual(decodeErr.Keys(), []string{"u"}) {

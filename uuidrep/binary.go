@@ -2,6 +2,8 @@ package uuidrep
 
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/uuidtext"
 )
 
 // NewBinary returns u, of any UUID type, as a BSON binary value in the [Standard] representation:
@@ -32,7 +34,8 @@ func newBinary(bytes [16]byte, subtype byte) bson.Binary {
 // As returns the UUID in b as a U, any type of kind [16]byte: As[uuid.UUID](b). The value must be
 // in the [Standard] representation.
 //
-// A subtype other than 4 is a [*SubtypeError], a length other than 16 bytes a [*LengthError].
+// A subtype other than 4 is a [*SubtypeError], a length other than 16 bytes a [*LengthError], and so is
+// the text of a UUID in a binary value of subtype 0, 2, 3 or 4.
 //
 // It is the specification's BsonBinary.asUuid without a representation.
 func As[U ~[16]byte](b bson.Binary) (U, error) {
@@ -43,8 +46,8 @@ func As[U ~[16]byte](b bson.Binary) (U, error) {
 // in the representation r. Nothing marks the byte order of subtype 3: read in the wrong one of the
 // legacy representations, b gives another UUID and no error.
 //
-// A subtype other than r's is a [*SubtypeError], a length other than 16 bytes a [*LengthError].
-// [Unspecified] is [ErrUnspecified].
+// A subtype other than r's is a [*SubtypeError], a length other than 16 bytes a [*LengthError], and so is
+// the text of a UUID in a binary value of subtype 0, 2, 3 or 4. [Unspecified] is [ErrUnspecified].
 //
 // It is the specification's BsonBinary.asUuid with a representation.
 func AsWithRepresentation[U ~[16]byte](b bson.Binary, r Representation) (U, error) {
@@ -52,11 +55,12 @@ func AsWithRepresentation[U ~[16]byte](b bson.Binary, r Representation) (U, erro
 	if err != nil {
 		return U{}, err
 	}
-	if b.Subtype != subtype {
+	if b.Subtype == subtype && len(b.Data) == 16 {
+		return U(r.Permute([16]byte(b.Data))), nil
+	}
+	text := uuidtext.InBinary(b)
+	if b.Subtype != subtype && !text {
 		return U{}, &SubtypeError{Subtype: b.Subtype, Representation: r}
 	}
-	if len(b.Data) != 16 {
-		return U{}, &LengthError{Length: len(b.Data)}
-	}
-	return U(r.Permute([16]byte(b.Data))), nil
+	return U{}, &LengthError{Length: len(b.Data), Text: text}
 }

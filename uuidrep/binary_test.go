@@ -25,6 +25,28 @@ var (
 	octetsCSharp   = unhex("33221100554477668899AABBCCDDEEFF")
 )
 
+// The same UUID as ASCII text: 36 characters in lower and upper case, and 32 hexadecimal digits.
+var asciiTexts = [][]byte{
+	unhex("30303131323233332D343435352D363637372D383839392D616162626363646465656666"),
+	unhex("30303131323233332D343435352D363637372D383839392D414142424343444445454646"),
+	unhex("3030313132323333343435353636373738383939616162626363646465656666"),
+}
+
+// checkTextError checks that err says that a binary value of length bytes is the text of a UUID, as a LengthError only.
+func checkTextError(t *testing.T, err error, length int) {
+	t.Helper()
+	var e *uuidrep.LengthError
+	if !errors.As(err, &e) || *e != (uuidrep.LengthError{Length: length, Text: true}) || errors.As(err, new(*uuidrep.SubtypeError)) {
+		t.Errorf("got %v, want a LengthError of %d bytes of text", err, length)
+		return
+	}
+	for _, want := range []string{fmt.Sprint(length), "text of a UUID", "no option", "bsonids", "binaryText"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not hold %q", err, want)
+		}
+	}
+}
+
 var stored = []struct {
 	rep     uuidrep.Representation
 	subtype byte
@@ -155,6 +177,40 @@ func TestAsUUIDRefuses(t *testing.T) {
 		}
 		if _, err := uuidrep.NewBinaryWithRepresentation(testUUID, r); err == nil {
 			t.Errorf("%v encoded", r)
+		}
+	}
+}
+
+// The text of a UUID in a binary value is refused as such, in every representation.
+func TestAsRefusesText(t *testing.T) {
+	for _, octets := range asciiTexts {
+		for _, subtype := range []byte{0, 2, 3, 4} {
+			b := bson.Binary{Subtype: subtype, Data: octets}
+			u, err := uuidrep.As[uuid.UUID](b)
+			checkTextError(t, err, len(octets))
+			if u != uuid.Nil {
+				t.Errorf("got %v beside an error", u)
+			}
+			for _, tt := range stored {
+				_, err := uuidrep.AsWithRepresentation[uuid.UUID](b, tt.rep)
+				checkTextError(t, err, len(octets))
+			}
+			if _, err := uuidrep.AsWithRepresentation[uuid.UUID](b, uuidrep.Unspecified); !errors.Is(err, uuidrep.ErrUnspecified) {
+				t.Errorf("unspecified: got %v", err)
+			}
+		}
+		// Other subtypes hold no text, and other bytes are no text.
+		var subtypeErr *uuidrep.SubtypeError
+		if _, err := uuidrep.As[uuid.UUID](bson.Binary{Subtype: 5, Data: octets}); !errors.As(err, &subtypeErr) || subtypeErr.Subtype != 5 {
+			t.Errorf("subtype 5: got %v", err)
+		}
+		other := append([]byte{'g'}, octets[1:]...)
+		var lengthErr *uuidrep.LengthError
+		if _, err := uuidrep.As[uuid.UUID](bson.Binary{Subtype: 4, Data: other}); !errors.As(err, &lengthErr) || lengthErr.Text || strings.Contains(err.Error(), "text") {
+			t.Errorf("%q: got %v", other, err)
+		}
+		if _, err := uuidrep.As[uuid.UUID](bson.Binary{Subtype: 3, Data: other}); !errors.As(err, &subtypeErr) || subtypeErr.Subtype != 3 {
+			t.Errorf("%q of subtype 3: got %v", other, err)
 		}
 	}
 }

@@ -39,8 +39,17 @@ func (e *SubtypeError) Error() string {
 // Match it with [errors.As] and a variable of type *LengthError.
 type LengthError struct {
 	Length int // of the value, in bytes
+
+	// Text says that the value is of subtype 0, 2, 3 or 4 and that its bytes are the text of a UUID, the
+	// 36 characters or the 32 hexadecimal digits, which a program wrote without parsing it. Nothing reads it as
+	// a UUID; the command bsonids converts it, and calls it binaryText.
+	Text bool
 }
 
 func (e *LengthError) Error() string {
-	return fmt.Sprintf("uuidrep: a UUID has 16 bytes, the binary value has %d", e.Length)
+	msg := fmt.Sprintf("uuidrep: a UUID has 16 bytes, the binary value has %d", e.Length)
+	if e.Text {
+		msg += ": they are the text of a UUID, which no option reads; the command bsonids converts such values (binaryText)"
+	}
+	return msg
 }

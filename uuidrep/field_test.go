@@ -2,6 +2,7 @@ package uuidrep_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -147,6 +148,40 @@ func TestFieldsRefuseWhatIsNotTheirs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The text of a UUID in a binary value is refused as such by every field type, StringUUID and ID included, and leaves the
+// field as it was.
+func TestFieldsRefuseTextInBinary(t *testing.T) {
+	type order struct{}
+	type doc struct {
+		S uuidrep.StandardUUID
+		C uuidrep.CSharpLegacyUUID
+		J uuidrep.JavaLegacyUUID
+		P uuidrep.PythonLegacyUUID
+		T uuidrep.StringUUID
+		I uuidrep.ID[order]
+		L []uuidrep.ID[order]
+	}
+	for _, octets := range asciiTexts {
+		for _, subtype := range []byte{0, 2, 3, 4} {
+			for _, key := range []string{"s", "c", "j", "p", "t", "i", "l"} {
+				var v any = bson.Binary{Subtype: subtype, Data: octets}
+				if key == "l" {
+					v = bson.A{v}
+				}
+				want := doc{T: uuidrep.StringUUID{UUID: testUUID}, J: uuidrep.JavaLegacyUUID{UUID: testUUID}, I: uuidrep.ID[order](testUUID)}
+				got := want
+				checkTextError(t, bson.Unmarshal(marshal(t, bson.M{key: v}), &got), len(octets))
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, subtype %d: got %v", key, subtype, got)
+				}
+			}
+		}
+	}
+	// A document that no encoder made: the old subtype 2 repeats the length.
+	raw := unhex("31000000" + "05" + "7300" + "24000000" + "02" + "20000000" + hex.EncodeToString(asciiTexts[2]) + "00")
+	checkTextError(t, bson.Unmarshal(raw, new(doc)), 32)
 }
 
 // A value of another type is refused by every field type, is named, and leaves the field as it was.

@@ -40,6 +40,10 @@ func (u *StringUUID) UnmarshalBSONValue(typ byte, data []byte) error {
 	case bson.TypeNull, bson.TypeUndefined:
 		u.UUID = uuid.Nil
 		return nil
+	case bson.TypeBinary:
+		if subtype, bytes, ok := rv.BinaryOK(); ok && uuidtext.InBinary(bson.Binary{Subtype: subtype, Data: bytes}) {
+			return fmt.Errorf("uuidrep: cannot decode a BSON binary into a StringUUID: %w", &LengthError{Length: len(bytes), Text: true})
+		}
 	case bson.TypeString:
 		s, ok := rv.StringValueOK()
 		if !ok {

@@ -1,9 +1,11 @@
 package uuidtext_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/uuidtext"
 )
@@ -25,6 +27,28 @@ func TestParse(t *testing.T) {
 	} {
 		if u, err := uuidtext.Parse(s); err == nil || u != uuid.Nil {
 			t.Errorf("Parse(%q): got %v, %v", s, u, err)
+		}
+	}
+}
+
+func TestInBinary(t *testing.T) {
+	const text, digits = "00112233-4455-6677-8899-aabbccddeeff", "00112233445566778899aabbccddeeff"
+	for _, s := range []string{text, digits, strings.ToUpper(text), strings.ToUpper(digits), "00000000-0000-0000-0000-000000000000"} {
+		for subtype := range 256 {
+			want := subtype == 0 || subtype == 2 || subtype == 3 || subtype == 4
+			if uuidtext.InBinary(bson.Binary{Subtype: byte(subtype), Data: []byte(s)}) != want {
+				t.Errorf("%q in subtype %d: got %v", s, subtype, !want)
+			}
+		}
+	}
+	for _, s := range []string{
+		"", digits[:16], digits[:31], digits + "0", text[:35], text + "0", text + "\x00", "{" + text + "}", "urn:uuid:" + text, "g" + digits[1:], "g" + text[1:],
+		"001122334455-6677-8899-aabbccddeeff-", digits + "    ", text[:35] + "\xff", "\x00" + digits[1:],
+	} {
+		for _, subtype := range []byte{0, 2, 3, 4} {
+			if uuidtext.InBinary(bson.Binary{Subtype: subtype, Data: []byte(s)}) {
+				t.Errorf("%q in subtype %d is a UUID", s, subtype)
+			}
 		}
 	}
 }
