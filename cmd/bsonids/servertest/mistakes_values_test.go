@@ -168,7 +168,7 @@ func document(id any, values []*tracked) bson.D {
 			d = append(d, bson.E{Key: v.path, Value: v.now.binary()})
 		}
 	}
-	return append(d, bson.E{Key: "s", Value: bson.Binary{Subtype: 3, Data: []byte("short")}})
+	return append(d, bson.E{Key: "s", Value: bson.Binary{Data: []byte("short")}})
 }
 
 // shapes invents the fields of a collection of n documents.

@@ -40,12 +40,12 @@ While apply runs, the result is written to DIR/plan.new.yaml. Otherwise DIR must
 or empty.
 
 The plan has every field with UUIDs, with the evidence and a decision: convert
-from a representation, leave, or unknown. It also has the references between
+from a representation, leave, list, or unknown. It also has the references between
 collections, found by equal values, the order of the work, the files that
 bsonids apply writes, and how long it took to read everything. A plan with a
-decision that is unknown cannot be applied. UUIDs in text,
-also in binary values, and the documents of Go structs are left: edit the decision to
-convert them.
+decision that is unknown cannot be applied. UUIDs in text, also in binary values, and
+the documents of Go structs are left: edit the decision to convert them. Values of
+subtype 3 or 4 that are no UUIDs are listed by each run, until you leave them.
 
 plan also says how many documents would get the _id, or the value of a unique index,
 that another one has or gets, and writes their pairs to DIR/duplicates.jsonl.

@@ -106,7 +106,7 @@ func (c Collection) mayMerge(i *index) bool {
 	}
 	for _, p := range c.Parts {
 		several := func(pair rule.Pair) bool { // it has several spellings of one UUID
-			return !pair.From.IsBinary() && slices.ContainsFunc(namesOf(pair), func(field []string) bool { return related(field, i.paths[0]) })
+			return !pair.From.IsBinary() && pair.From.Form != kinds.Malformed && slices.ContainsFunc(namesOf(pair), func(field []string) bool { return related(field, i.paths[0]) })
 		}
 		if len(p.Query) > 0 || slices.ContainsFunc(p.Conversion, several) { // of documents that no part selects, nothing is known
 			return true
@@ -137,7 +137,8 @@ func (c Collection) mayMerge(i *index) bool {
 func (c Collection) converts(field string) (stored []kinds.Stored) {
 	for _, p := range c.Parts {
 		for _, pair := range p.Conversion {
-			if len(pair.Fields) == 0 || slices.ContainsFunc(pair.Fields, func(f walk.Pattern) bool { return f.MatchField(field) }) {
+			named := len(pair.Fields) == 0 || slices.ContainsFunc(pair.Fields, func(f walk.Pattern) bool { return f.MatchField(field) })
+			if named && pair.From.Form != kinds.Malformed {
 				stored = append(stored, pair.From.Stored())
 			}
 		}

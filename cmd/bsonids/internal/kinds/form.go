@@ -3,6 +3,7 @@ package kinds
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -19,6 +20,7 @@ const (
 	Text                   // a string in one of the spellings of ParseText
 	Struct                 // a document that a Go struct left behind, see ParseStruct
 	BinaryText             // a binary value whose bytes are the text of a UUID, see ParseBinaryText
+	Malformed              // a binary value that says that it is a UUID and is none, see IsMalformed
 )
 
 // Spelled is a UUID that was read from a value which is not binary.
@@ -165,6 +167,8 @@ func (f Form) Applies(l walk.Leaf) bool {
 	case BinaryText: // other bytes are other data, or malformed
 		_, ok := ParseBinaryText(l)
 		return ok
+	case Malformed:
+		return IsMalformed(l)
 	}
 	return false
 }
@@ -184,6 +188,9 @@ func (f Form) Parse(l walk.Leaf) (s Spelled, reason string, ok bool) {
 			return s, "the bytes are not the text of a UUID", false
 		}
 		return s, "", true
+	case Malformed:
+		subtype, data, _ := Octets(l)
+		return s, fmt.Sprintf("%d bytes of subtype %d are no UUID, which has 16, and not the text of one", len(data), subtype), false
 	}
 	text, ok := l.Text()
 	if ok {

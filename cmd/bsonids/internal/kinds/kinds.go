@@ -39,6 +39,8 @@ const (
 	// OfBinaryText is the kind of binary values whose bytes are the text of a UUID. PHP's Doctrine, Mongoose's Buffer and
 	// old versions of Spring write it.
 	OfBinaryText = "binaryText"
+	// OfMalformed is the kind of values that say that they are UUIDs and are none. A conversion lists them, and changes none.
+	OfMalformed = "malformed"
 )
 
 var table = []Kind{
@@ -53,6 +55,7 @@ var table = []Kind{
 	{Name: OfText, stored: OfText, Subtype: 127, Form: Text, Order: uuidrep.Standard},
 	{Name: GoStruct, stored: GoStruct, Subtype: 126, Form: Struct, Order: uuidrep.Standard, note: "{uuid: …, valid: …}"},
 	{Name: OfBinaryText, stored: OfBinaryText, Subtype: 125, Form: BinaryText, Order: uuidrep.Standard, note: "the characters of a UUID in a binary value"},
+	{Name: OfMalformed, stored: OfMalformed, Subtype: 124, Form: Malformed, Order: uuidrep.Standard},
 }
 
 // All returns all kinds.
@@ -82,10 +85,11 @@ func Parse(s string) (Kind, error) {
 	return Kind{}, fmt.Errorf("invalid representation %q: must be %s", s, list())
 }
 
-// list returns the names of the kinds for a reader: a, b, or c.
+// list returns the names of the kinds of UUIDs for a reader: a, b, or c.
 func list() string {
-	names := Names(table)
-	for i, k := range table {
+	uuids := Where(func(k Kind) bool { return k.Form != Malformed })
+	names := Names(uuids)
+	for i, k := range uuids {
 		if k.note != "" {
 			names[i] += " (" + k.note + ")"
 		}

@@ -36,10 +36,15 @@ type Task struct {
 func Describe(pairs []Pair) string {
 	var from []string
 	for _, p := range pairs {
-		from = append(from, p.From)
+		if p.From != OfMalformed { // which stay
+			from = append(from, p.From)
+		}
 	}
-	if len(from) == 0 {
+	switch {
+	case len(pairs) == 0:
 		return ""
+	case len(from) == 0:
+		return "of " + OfMalformed + " values, which stay"
 	}
 	return "from " + strings.Join(from, " and ") + " to " + Standard
 }

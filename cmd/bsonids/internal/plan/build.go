@@ -71,6 +71,12 @@ func (f *Field) comment(format string, args ...any) {
 // field makes the decision about a field.
 func (b *builder) field(f *Field, c survey.Collection) {
 	d, ok := decided(c, f.Stored.Kinds()[0].Name, f.Path)
+	if f.Stored == kinds.OfMalformed {
+		f.Decision = List
+		f.comment("%d values of subtype 3 or 4 that are no UUIDs, because they do not have 16 bytes: they are listed with the reason, and counted as left;", f.values)
+		f.comment("find the program that wrote them, and write leave if they may stay as they are")
+		return
+	}
 	if f.Stored != kinds.Subtype4 {
 		f.comment("%d values, %d distinct", d.Values, d.Distinct)
 	}

@@ -225,7 +225,7 @@ func frozen(was, is *Plan, begun []Step) []string {
 			pair, _ := f.Decision.pair()
 			converted, trusted := false, false
 			for _, st := range begun {
-				if st.Entry() == c.Entry() {
+				if st.Entry() == c.Entry() && f.converted() {
 					converted, trusted = converted || st.has(pair, f.Plain()), trusted || slices.Contains(st.like(pair).Trust, f.Path)
 				}
 			}

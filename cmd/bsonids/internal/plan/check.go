@@ -53,6 +53,8 @@ func (c *checker) collection(coll Collection) {
 		switch {
 		case f.Decision == Unknown:
 			c.fail(f.Line, "%q: the decision about %q (%s) is unknown", coll.Name, f.Path, f.Stored)
+		case (f.Decision == List) != (f.Stored == kinds.OfMalformed) && (f.Decision == List || f.converted()):
+			c.fail(f.Line, "%q: %q: the values are %s, and only malformed ones are listed", coll.Name, f.Path, f.Stored)
 		case !f.converted() && f.Trust:
 			c.fail(f.Line, "%q: trust of %q means nothing, because the field is not converted", coll.Name, f.Path)
 		case f.converted():
@@ -119,7 +121,7 @@ func (c *checker) field(coll Collection, f Field) {
 	}
 	for _, o := range coll.Fields {
 		document, in := strings.CutSuffix(o.Plain(), ".uuid")
-		if _, converted := o.Decision.pair(); converted && in && f.Stored == kinds.GoStruct && pattern.MatchField(document) {
+		if o.converted() && in && f.Stored == kinds.GoStruct && pattern.MatchField(document) {
 			fail("the values at %q are converted with the documents: leave them", o.Path)
 		}
 	}

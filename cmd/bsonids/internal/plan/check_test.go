@@ -25,6 +25,8 @@ var fieldsOf = map[string]string{
 	"generic":     "stored: subtype 0, decision: convert from generic, evidence: [{order: generic, by: evidence, versions: [4]}]",
 	"zero":        "stored: subtype 0, decision: leave",
 	"binaryText":  "stored: binaryText, decision: convert from binaryText, evidence: [{order: binaryText, by: evidence, versions: [4]}]",
+	"malformed":   "stored: malformed, decision: list",
+	"okMalformed": "stored: malformed, decision: leave",
 	"text":        "stored: text, decision: convert from text, evidence: [{order: text, by: evidence, versions: [4]}]",
 	"noText":      "stored: text, decision: convert from text, evidence: [{order: text, by: none}]",
 	"trusted":     "stored: text, decision: convert from text, trust: true, evidence: [{order: text, by: none}]",
@@ -84,6 +86,14 @@ func TestMayApply(t *testing.T) {
 		{"no evidence", having("a $noText"), "", "", []string{"nothing in the values tells that they are UUIDs; if you know it, add trust: true"}},
 		{"vouched for", having("a $trusted"), "", "", nil},
 		{"of an older plan", having("{path: a, stored: text, decision: convert from text}"), "", "", []string{"the plan has no evidence for text: make it again"}},
+		{"malformed", having("a $java, a $malformed"), "", "", nil},
+		{"malformed, left", having("a $java, a $okMalformed"), "", "", nil},
+		{"malformed in _id alone", having("_id $malformed"), "", "", nil},
+		{"malformed, converted", having("{path: a, stored: malformed, decision: convert from javaLegacy}"), "", "", []string{"the values are malformed, and only malformed ones are listed"}},
+		{"malformed, trusted", having("{path: a, stored: malformed, decision: list, trust: true}"), "", "", []string{"trust of \"a\" means nothing"}},
+		{"listed and well", having("{path: a, stored: subtype 3, decision: list}"), "", "", []string{"the values are subtype 3, and only malformed ones are listed"}},
+		{"inside a document, malformed", having("u $struct, u.uuid $malformed"), "", "", nil},
+		{"a reference beside malformed values", copied, "a $java", "a $java, a $malformed", nil},
 		{"wrong form", having("{path: a, stored: goStruct, decision: convert from text}"), "", "", []string{"the values are goStruct, and text is text"}},
 
 		// A conversion does not part the ends of a reference.

@@ -89,9 +89,9 @@ func (c Collection) left() bool {
 	return !slices.ContainsFunc(c.Fields, Field.converted)
 }
 
-// mayConvert reports whether values that are stored so may have to be converted.
+// mayConvert reports whether values that are stored so may have to be converted, or a person has to know of them.
 func (c *comparison) mayConvert(f Field) bool {
-	return f.Stored == kinds.Subtype3 || f.Stored == kinds.Subtype0
+	return f.Stored == kinds.Subtype3 || f.Stored == kinds.Subtype0 || f.Stored == kinds.OfMalformed
 }
 
 func (c *comparison) collection(planned, now Collection) {

@@ -45,7 +45,7 @@ func (c *Collection) stays(needs func(path string) bool) {
 	}
 	for i := range c.Fields {
 		f := &c.Fields[i]
-		if f.Decision == Leave || !needs(f.Path) {
+		if f.Decision == Leave || f.Decision == List || !needs(f.Path) {
 			continue
 		}
 		kind, ok := f.Decision.From()

@@ -24,9 +24,10 @@ func (b *builder) describe(p *Plan) {
 	}
 	note("Review it, edit it, and run: bsonids apply DIR, with the directory of this file, first without and then with %s.", option)
 	note("")
-	sources := kinds.Where(func(k kinds.Kind) bool { return k.Name != kinds.Standard })
+	sources := kinds.Where(func(k kinds.Kind) bool { return k.Name != kinds.Standard && k.Name != kinds.OfMalformed })
 	note("decision  convert from X, with X one of %s;", strings.Join(kinds.Names(sources), ", "))
-	note("          leave; or unknown, with which the plan cannot be applied")
+	note("          leave; or unknown, with which the plan cannot be applied; or list, for malformed values:")
+	note("          they stay, and each run lists and counts them until you write leave")
 	note("trust     true if you know the byte order of a field whose values do not tell it")
 	if !b.dump {
 		note("into      the new collection, for one whose _id is converted, and those that refer to each other with it:")

@@ -78,7 +78,7 @@ func (p *Plan) end(r Reference, i int) end {
 			}
 			e.into = c.Into
 			for _, f := range c.Fields {
-				if e.path != "" && f.Plain() != path {
+				if e.path != "" && f.Plain() != path || f.Stored == kinds.OfMalformed { // which equals no UUID
 					continue
 				}
 				of := form{f, stays(f.Stored, f.Evidence)}
@@ -87,7 +87,7 @@ func (p *Plan) end(r Reference, i int) end {
 						of.Decision = o.Decision
 					}
 				}
-				if _, ok := of.Decision.pair(); ok {
+				if of.converted() {
 					of.becomes = kinds.Standard
 				}
 				e.forms = append(e.forms, of)

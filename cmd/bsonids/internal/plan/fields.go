@@ -32,7 +32,7 @@ func fields(c survey.Collection) (out []Field) {
 		}
 	}
 	for _, s := range c.Scan.Fields { // without a decision
-		for _, stored := range []kinds.Stored{kinds.Subtype4, kinds.OfText, kinds.OfBinaryText} {
+		for _, stored := range []kinds.Stored{kinds.Subtype4, kinds.OfText, kinds.OfBinaryText, kinds.OfMalformed} {
 			f := Field{Path: s.Path, Stored: stored}
 			if s.Counts.Of(stored) > 0 && !slices.ContainsFunc(out, f.same) {
 				out = append(out, f)
@@ -55,6 +55,10 @@ func (f *Field) reach(c survey.Collection) {
 			continue
 		}
 		odd, n := s.Odd, s.Counts.Standard+s.Counts.Legacy+s.Counts.Generic
+		if f.Stored == kinds.OfMalformed {
+			f.values += s.Counts.Malformed
+			continue
+		}
 		if !f.Stored.IsBinary() {
 			i := slices.IndexFunc(s.Forms, func(e scan.FormEvidence) bool { return e.Form == string(f.Stored) })
 			if i < 0 {

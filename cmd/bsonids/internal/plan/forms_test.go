@@ -34,6 +34,38 @@ func TestFormSteps(t *testing.T) {
 	}
 }
 
+// Malformed values are a pair of their own, which converts nothing: what is malformed in _id needs no copy. A person who leaves
+// them after the conversion edits nothing that was converted.
+func TestMalformedSteps(t *testing.T) {
+	p := planOf(t, "collections: [{name: x, fields: [_id $malformed, a $java, a $malformed]}, {name: y, fields: [b $malformed]}, {name: z, fields: [b $okMalformed]}]")
+	var got []string
+	steps := p.Steps()
+	for _, s := range steps {
+		got = append(got, fmt.Sprint(s.Collection, " ", s.Pairs, " ", FieldsOf(s.Pairs)))
+	}
+	want := []string{"x [from javaLegacy to standard from malformed to standard] [a]", "y [from malformed to standard] []"}
+	if !reflect.DeepEqual(got, want) || len(p.Check()) > 0 || steps[0].Pairs[1].Fields[0] != "_id" {
+		t.Errorf("got %q, want %q, %q", got, want, p.Check())
+	}
+	b := &builder{survey: &survey.Survey{}}
+	if b.copies(p); p.Collections[0].Into != "" {
+		t.Errorf("%+v", p.Collections[0])
+	}
+	left := planOf(t, "collections: [{name: x, fields: [_id $okMalformed, a $java, a $okMalformed]}, {name: y, fields: [b $okMalformed]}, {name: z, fields: [b $okMalformed]}]")
+	if e, err := edit(p, left, steps, nil); err != nil || len(e.New) > 0 || len(e.Changes) != 3 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// Malformed values that appeared since the plan was made are not in it, and a person has to know of them.
+func TestMalformedAppears(t *testing.T) {
+	was, is := planOf(t, "collections: [{name: x, fields: [a $java]}]"), planOf(t, "collections: [{name: x, fields: [a $java, a $malformed]}]")
+	c := comparison{plan: was}
+	if c.collection(was.Collections[0], is.Collections[0]); len(c.problems) != 1 || !strings.Contains(c.problems[0], `the field "a" (malformed) is not in the plan`) {
+		t.Errorf("%q", c.problems)
+	}
+}
+
 // A plan warns of subtype 0 in _id alone, also in a field of _id, whatever the decision is.
 func TestWarnOfGenericID(t *testing.T) {
 	b := &builder{}

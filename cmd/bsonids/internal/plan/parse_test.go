@@ -137,7 +137,7 @@ references:
 		{"stored: subtype 3", "stored: 3", `line 8: stored must be text, and is "3"`},
 		{"stored: subtype 3", "stored: subtype 5", "line 8: stored: must be one of"},
 		{"decision: convert from javaLegacy", "decision: convert from java", `line 9: decision: invalid representation "java"`},
-		{"decision: convert from javaLegacy", "decision: keep", "line 9: decision: must be leave, unknown, or convert from X"},
+		{"decision: convert from javaLegacy", "decision: keep", "line 9: decision: must be leave, list, unknown, or convert from X"},
 		{"decision: convert from javaLegacy", "decision: leave\n        trust: yes", `line 10: trust must be true or false, and is "yes"`},
 		{"decision: convert from javaLegacy", "# nothing", `line 7: a field has no "decision"`},
 		{"versions: [4]", "versions: [9]", "line 11: a version must be from 1 to 8"},
@@ -201,7 +201,7 @@ func TestSpelling(t *testing.T) {
 func TestParseDecision(t *testing.T) {
 	for s, want := range map[string]Decision{
 		"leave": Leave, "Leave": Leave, "UNKNOWN": Unknown,
-		"convert from JAVALEGACY": Convert("javaLegacy"), "Convert From gostruct": Convert("goStruct"), "convert from Text": Convert("text"),
+		"LIST": List, "convert from JAVALEGACY": Convert("javaLegacy"), "Convert From gostruct": Convert("goStruct"), "convert from Text": Convert("text"),
 	} {
 		if got, err := parseDecision(s); err != nil || got != want {
 			t.Errorf("%q: %q, %v", s, got, err)

@@ -95,13 +95,14 @@ func (p *Plan) Accepted() (names []string) {
 	return names
 }
 
-// Decision is what to do with the values of a field: Leave, Unknown, or "convert from" and the name of a kind. Converted
-// values are standard.
+// Decision is what to do with the values of a field: Leave, List, Unknown, or "convert from" and the name of a kind.
+// Converted values are standard.
 type Decision string
 
 // The decisions.
 const (
 	Leave   Decision = "leave"
+	List    Decision = "list" // malformed values stay, and each run lists and counts them as left
 	Unknown Decision = "unknown"
 	from             = "convert from "
 )

@@ -97,18 +97,21 @@ func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
 
 // parseDecision returns the decision that s is in any letter case.
 func parseDecision(s string) (Decision, error) {
-	for _, d := range []Decision{Leave, Unknown} {
+	for _, d := range []Decision{Leave, List, Unknown} {
 		if strings.EqualFold(s, string(d)) {
 			return d, nil
 		}
 	}
 	parts := decision.FindStringSubmatch(s)
 	if parts == nil {
-		return "", fmt.Errorf("must be leave, unknown, or convert from X, and is %q", s)
+		return "", fmt.Errorf("must be leave, list, unknown, or convert from X, and is %q", s)
 	}
 	k, err := kinds.Parse(parts[1])
-	if k.Name == kinds.Standard {
+	switch k.Name {
+	case kinds.Standard:
 		err = errors.New("convert from standard: the values are standard already: leave them")
+	case kinds.OfMalformed:
+		err = errors.New("convert from malformed: the values are no UUIDs: list or leave them")
 	}
 	return Convert(k.Name), err
 }

@@ -105,14 +105,17 @@ func (f forest) join(a, b string) bool {
 // Steps returns all steps, in the order of the work.
 func (p *Plan) Steps() []Step { return slices.Concat(p.Groups()...) }
 
-// pair returns what the decision does with the values of a field. ok is false if they are not converted.
+// pair returns what the decision does with the values of a field. ok is false if they are neither converted nor listed.
 func (d Decision) pair() (pair kinds.Pair, ok bool) {
+	if d == List {
+		return kinds.Pair{From: kinds.OfMalformed}, true
+	}
 	from, ok := d.From()
 	return kinds.Pair{From: from}, ok
 }
 
-// steps returns the step of an entry, which has a pair for each decision to convert, or none if nothing is
-// converted.
+// steps returns the step of an entry, which has a pair for each decision to convert or to list, or none if there is no such
+// decision.
 func (p *Plan) steps(c Collection) []Step {
 	by := make(map[Decision]*kinds.Pair)
 	for _, f := range c.Fields {
@@ -141,10 +144,12 @@ func (p *Plan) steps(c Collection) []Step {
 	return []Step{s}
 }
 
-// FieldsOf returns the fields of all pairs.
+// FieldsOf returns the fields of the pairs whose values are converted.
 func FieldsOf(pairs []kinds.Pair) (fields []string) {
 	for _, p := range pairs {
-		fields = append(fields, p.Fields...)
+		if p.From != kinds.OfMalformed {
+			fields = append(fields, p.Fields...)
+		}
 	}
 	return fields
 }

@@ -63,13 +63,25 @@ func (p Proof) Text(w io.Writer) {
 	case p.Proven && p.Dump != nil:
 		fmt.Fprintf(w, "\nProven by the dump, and the evidence of its plan: %s holds its documents in their order, each converted, byte for byte, and no others.\n", p.Dump.Out)
 	case p.Proven:
-		fmt.Fprintln(w, "\nProven by the undo logs and the sources of the copies: all values are converted, and none is lost.")
+		what := "all values are converted, and none is lost."
+		if left := p.left(); left > 0 {
+			what = fmt.Sprintf("no value is lost, and all are converted but %d, which are left; the skip lists have them with the reasons.", left)
+		}
+		fmt.Fprintf(w, "\nProven by the undo logs and the sources of the copies: %s\n", what)
 	default:
 		fmt.Fprintln(w, "\nNot proven.")
 		if slices.ContainsFunc(p.Steps, func(s StepProof) bool { return !s.Proven && s.Result.Changed+s.Result.Gone > 0 }) {
 			fmt.Fprintln(w, "To accept documents that other programs changed or deleted since, give --allow-changed.")
 		}
 	}
+}
+
+// left returns the number of values that were to be converted, or listed, and are left.
+func (p Proof) left() (n int64) {
+	for _, s := range p.Steps {
+		n += s.Result.Left
+	}
+	return n
 }
 
 // Undone is what bsonids undo did, or would do.

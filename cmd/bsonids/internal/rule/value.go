@@ -74,7 +74,7 @@ func (c Conversion) IsNew(path *walk.Path, l walk.Leaf) bool {
 		return false
 	}
 	for i := range c {
-		if c[i].selects(path) {
+		if c[i].From.Form != kinds.Malformed && c[i].selects(path) {
 			return true
 		}
 	}

@@ -58,6 +58,8 @@ func (c *Counts) of(stored kinds.Stored) *int64 {
 		return &c.Structs
 	case kinds.OfBinaryText:
 		return &c.BinaryText
+	case kinds.OfMalformed:
+		return &c.Malformed
 	}
 	return &c.Other
 }
