@@ -188,7 +188,7 @@ func NewFormatGenerator(c *idoption.Config) *Generator {
 	if c.Machine != nil {
 		return &Generator{machine: c.Machine}
 	}
-	return newGenerator(layoutV6.withNode(c.V6), c)
+	return newGenerator(layoutV6.withNode(c), c)
 }
 
 func newTimeGenerator(l *layout, opts []Option) (*Generator, error) {
@@ -296,7 +296,7 @@ func (g *Generator) fillAll(ids []uuid.UUID) error {
 		}
 		if len(rest) < len(ids) && in != first && g.steps != 0 {
 			if interrupted++; interrupted > maxInterrupted {
-				return fmt.Errorf("uuidgen: %w: new orders interrupt the batch", ErrWait)
+				return fmt.Errorf("%s: %w: new orders interrupt the batch", g.layout.pkg, ErrWait)
 			}
 			rest = ids
 			continue
@@ -533,7 +533,7 @@ func (g *Generator) take(most uint64, r reading) (share, error) {
 	if err != errAtLimit {
 		return s, err
 	}
-	return wait.For(g.maxWait, "uuidgen", func() (share, bool, error) {
+	return wait.For(g.maxWait, g.layout.pkg, func() (share, bool, error) {
 		r, err := g.read()
 		if err != nil {
 			return share{}, false, err
@@ -580,7 +580,7 @@ func (g *Generator) tryTake(most uint64, r reading) (share, error) {
 				return share{}, err
 			}
 		case stepAfter > maxTimestamps:
-			return share{}, fmt.Errorf("uuidgen: %w: no timestamp is left in %v", ErrTimeRange, g.layout)
+			return share{}, fmt.Errorf("%s: %w: no timestamp is left in %v", g.layout.pkg, ErrTimeRange, g.layout)
 		case p.state.CompareAndSwap(state, (stepAfter-p.base)<<usedBits|wordAfter):
 			if g.steps == 0 && word%lookEvery < n*words {
 				g.lookSometimes()

@@ -27,6 +27,7 @@ const (
 // A layout is where a version keeps its timestamp, and what this counts. Timestamps are counted in
 // steps of the layout.
 type layout struct {
+	pkg       string // with whose name errors begin
 	version   byte
 	order     uuidrep.Representation // in which the ids ascend; Unspecified if they do not
 	gregorian bool                   // 100 ns since 1582, not 1/4096 ms since 1970
@@ -37,19 +38,20 @@ type layout struct {
 }
 
 var (
-	layoutV1 = &layout{version: 1, gregorian: true} // for conversion and reading
-	layoutV4 = &layout{version: 4, fixed: variantBits, random: anyVariant, perSecond: unixPerSecond}
-	layoutV6 = &layout{version: 6, order: uuidrep.Standard, gregorian: true, perSecond: uint64(gregorian.PerSecond),
+	layoutV1 = &layout{pkg: "uuidgen", version: 1, gregorian: true} // for conversion and reading
+	layoutV4 = &layout{pkg: "uuidgen", version: 4, fixed: variantBits, random: anyVariant, perSecond: unixPerSecond}
+	layoutV6 = &layout{pkg: "uuidgen", version: 6, order: uuidrep.Standard, gregorian: true, perSecond: uint64(gregorian.PerSecond),
 		fixed: variantBits | multicast, random: anyVariant &^ multicast}
-	layoutV7 = &layout{version: 7, order: uuidrep.Standard, perSecond: unixPerSecond, fixed: variantBits, random: anyVariant}
+	layoutV7 = &layout{pkg: "uuidgen", version: 7, order: uuidrep.Standard, perSecond: unixPerSecond, fixed: variantBits, random: anyVariant}
 
-	layoutV8CSharp = &layout{version: 8, order: uuidrep.CSharpLegacy, perSecond: unixPerSecond, fixed: variantBits, random: anyVariant}
-	layoutV8Java   = &layout{version: 8, order: uuidrep.JavaLegacy, perSecond: unixPerSecond, fixed: variantBits, random: anyVariant}
+	layoutV8CSharp = &layout{pkg: "uuidgen", version: 8, order: uuidrep.CSharpLegacy, perSecond: unixPerSecond, fixed: variantBits, random: anyVariant}
+	layoutV8Java   = &layout{pkg: "uuidgen", version: 8, order: uuidrep.JavaLegacy, perSecond: unixPerSecond, fixed: variantBits, random: anyVariant}
 )
 
-// withNode returns the layout of version 6 with another node, and with a clock sequence that stays the same in an order.
-func (l layout) withNode(v *idoption.V6) *layout {
-	l.fixed, l.random, l.sequence = variantBits|v.Node, 1<<v.RandomBits-1, true
+// withNode returns the layout of version 6 of another package: with another node, and with a clock sequence that stays the
+// same in an order.
+func (l layout) withNode(c *idoption.Config) *layout {
+	l.pkg, l.fixed, l.random, l.sequence = c.Package, variantBits|c.V6.Node, 1<<c.V6.RandomBits-1, true
 	return &l
 }
 
@@ -79,7 +81,7 @@ func (l *layout) timestamp(t time.Time) (uint64, error) {
 		if step, ok := gregorian.Timestamp(t); ok {
 			return step, nil
 		}
-		return 0, fmt.Errorf("uuidgen: %w: %v is not in 1582-10-15 to 5236-03-31, the range of %v", ErrTimeRange, t.UTC(), l)
+		return 0, fmt.Errorf("%s: %w: %v is not in 1582-10-15 to 5236-03-31, the range of %v", l.pkg, ErrTimeRange, t.UTC(), l)
 	}
 	// The seconds are checked first, so that the product cannot overflow.
 	if s := t.Unix(); s >= 0 && s <= maxTimestamps/unixPerSecond {
@@ -88,7 +90,7 @@ func (l *layout) timestamp(t time.Time) (uint64, error) {
 			return step, nil
 		}
 	}
-	return 0, fmt.Errorf("uuidgen: %w: %v is not in 1970 to 10889-08-02, the range of %v", ErrTimeRange, t.UTC(), l)
+	return 0, fmt.Errorf("%s: %w: %v is not in 1970 to 10889-08-02, the range of %v", l.pkg, ErrTimeRange, t.UTC(), l)
 }
 
 // timestampOf is timestamp for nanoseconds since 1970, which are in the range of all versions.

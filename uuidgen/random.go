@@ -2,7 +2,6 @@ package uuidgen
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -19,7 +18,7 @@ func (g *Generator) drawRandom(b []byte) error {
 		draw = func(b []byte) error { _, err := io.ReadFull(g.reader, b); return err }
 	}
 	if err := draw(b); err != nil {
-		return fmt.Errorf("uuidgen: random source: %w", err)
+		return fmt.Errorf("%s: random source: %w", g.layout.pkg, err)
 	}
 	return nil
 }
@@ -36,7 +35,7 @@ func (g *Generator) drawIDs(b []byte) error {
 	for ; len(b) > 0; b = b[8:] {
 		for draws := 1; (binary.BigEndian.Uint64(b)&g.layout.random|g.layout.fixed)&node == 0; draws++ {
 			if draws == maxDraws {
-				return errors.New("uuidgen: the random source gives nothing but zeros")
+				return fmt.Errorf("%s: the random source gives nothing but zeros", g.layout.pkg)
 			}
 			if err := g.drawRandom(b[:8]); err != nil {
 				return err

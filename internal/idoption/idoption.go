@@ -21,7 +21,7 @@ const (
 
 // A Config has the values of the options of a constructor.
 type Config struct {
-	pkg     string
+	Package string // with whose name errors begin
 	format  string
 	options []string
 
@@ -48,7 +48,7 @@ type V6 struct {
 // New returns the Config of a constructor without options. Errors begin with the name of the package and name the format.
 // The options are the names of those that apply.
 func New(pkg, format string, options ...string) *Config {
-	return &Config{pkg: pkg, format: format, options: options,
+	return &Config{Package: pkg, format: format, options: options,
 		MaxAhead: NoLimit, MaxRollback: DefaultRollback, MaxWait: DefaultWait}
 }
 
@@ -56,10 +56,10 @@ func New(pkg, format string, options ...string) *Config {
 func Apply[O ~func(*Config) error](c *Config, opts []O) error {
 	for _, opt := range opts {
 		if opt == nil {
-			return fmt.Errorf("%s: nil Option", c.pkg)
+			return fmt.Errorf("%s: nil Option", c.Package)
 		}
 		if err := opt(c); err != nil {
-			return fmt.Errorf("%s: %w", c.pkg, err)
+			return fmt.Errorf("%s: %w", c.Package, err)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,44 @@ func TestV6ClockSetBack(t *testing.T) {
 	after, err := DecodeV6(next(t, g))
 	if err != nil || after.ClockSequence == before.ClockSequence || !after.Time().Equal(c.now().Truncate(100)) {
 		t.Errorf("%+v after %+v, %v", after, before, err)
+	}
+}
+
+// renewing is a random source that begins a new order of g whenever it is read.
+type renewing struct{ g *uuidgen.Generator }
+
+func (r *renewing) Read(b []byte) (int, error) {
+	if err := r.g.Renew(); err != nil {
+		return 0, err
+	}
+	return rand.Read(b)
+}
+
+// Errors of version 6, whose Generator is one of package uuidgen, begin with the name of this package.
+func TestV6Errors(t *testing.T) {
+	frozen := uuidgen.WithClock(func() time.Time { return someTime })
+	source := new(renewing)
+	for name, tt := range map[string]struct {
+		opts []uuidgen.Option
+		n    int // how many ids are made at once
+		is   error
+		text string
+	}{
+		"random source":      {[]uuidgen.Option{uuidgen.WithRandom(&failing{err: io.EOF})}, 1, io.EOF, "random source: EOF"},
+		"zeros":              {[]uuidgen.Option{uuidgen.WithRandom(zeros{})}, 1, nil, "the random source gives nothing but zeros"},
+		"clock out of range": {[]uuidgen.Option{uuidgen.WithClock(func() time.Time { return time.Unix(1<<40, 0) })}, 1, uuidgen.ErrTimeRange, ""},
+		"no timestamp left":  {[]uuidgen.Option{uuidgen.WithClock(func() time.Time { return gregorian.Time(1<<60 - 1) })}, 2, uuidgen.ErrTimeRange, ""},
+		"frozen clock":       {[]uuidgen.Option{frozen, uuidgen.WithMaxAhead(0), uuidgen.WithMaxWait(0)}, 2, uuidgen.ErrWait, ""},
+		"new orders":         {[]uuidgen.Option{frozen, uuidgen.WithMaxAhead(0), uuidgen.WithRandom(source)}, 3, uuidgen.ErrWait, "new orders interrupt the batch"},
+	} {
+		g, err := NewV6Generator(tt.opts...)
+		must(t, err)
+		source.g = g
+		err = g.Fill(make([]uuid.UUID, tt.n))
+		if err == nil || !strings.HasPrefix(err.Error(), "peabody01: ") || strings.Contains(err.Error(), "uuidgen: ") ||
+			!strings.Contains(err.Error(), tt.text) || tt.is != nil && !errors.Is(err, tt.is) {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 
