@@ -1,4 +1,4 @@
-package bsoncodec
+package bsoncodec_test
 
 import (
 	"reflect"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/bsoncodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -16,11 +17,11 @@ import (
 func TestKeepBinary(t *testing.T) {
 	id := uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff")
 	for _, rep := range []uuidrep.Representation{uuidrep.Standard, uuidrep.JavaLegacy} {
-		reg, err := NewRegistryBuilder(rep).KeepBinary().Build()
+		reg, err := bsoncodec.NewRegistryBuilder(rep).KeepBinary().Build()
 		if err != nil {
 			t.Fatal(err)
 		}
-		doc, err := Marshal(reg, bson.D{
+		doc, err := bsoncodec.Marshal(reg, bson.D{
 			{Key: "u", Value: id}, {Key: "a", Value: bson.A{id, bson.D{{Key: "b", Value: id}}}}, {Key: "n", Value: 1},
 		})
 		if err != nil {
@@ -36,7 +37,7 @@ func TestKeepBinary(t *testing.T) {
 				{new(target), new(target)}, {new(any), new(any)},
 			} {
 				for range 2 {
-					if err := Unmarshal(reg, doc, c.got); err != nil {
+					if err := bsoncodec.Unmarshal(reg, doc, c.got); err != nil {
 						t.Fatal(err)
 					}
 					if err := bson.Unmarshal(doc, c.want); err != nil {
@@ -49,18 +50,18 @@ func TestKeepBinary(t *testing.T) {
 			}
 		}
 		var typed struct{ U uuid.UUID }
-		if err := Unmarshal(reg, doc, &typed); err != nil || typed.U != id {
+		if err := bsoncodec.Unmarshal(reg, doc, &typed); err != nil || typed.U != id {
 			t.Errorf("%v: %v, %v", rep, typed, err)
 		}
 		want, err := uuidrep.NewBinaryWithRepresentation(id, rep)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := DecodeNative(reg, want); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := bsoncodec.DecodeNative(reg, want); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%v: %v, %v", rep, got, err)
 		}
 	}
-	_, err := NewRegistryBuilder(uuidrep.Standard).KeepBinary().SetImplicitType(reflect.TypeFor[uuidKept]()).Build()
+	_, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).KeepBinary().SetImplicitType(reflect.TypeFor[uuidKept]()).Build()
 	if err == nil || !strings.HasPrefix(err.Error(), "bsoncodec: SetImplicitType and KeepBinary") {
 		t.Error(err)
 	}
