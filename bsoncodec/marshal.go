@@ -219,7 +219,7 @@ func (o Options) decodeAtTheTop(reg *bson.Registry, data []byte, v any) error {
 	if _, beyond := driver.Skips(bson.TypeEmbeddedDocument, data); beyond > driver.MaxBeyond {
 		return errMalformed // the driver allocates what a length in a stream says
 	}
-	return o.newDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
+	return driver.Options(o).NewDecoder(reg, bson.NewDocumentReader(bytes.NewReader(data))).Decode(v)
 }
 
 // seesTheTop reports whether a target of type t, or the error for it, shows the BSON type of what is decoded: the driver
@@ -302,7 +302,7 @@ func UnmarshalExtJSON(reg *bson.Registry, data []byte, canonical bool, v any, op
 			return err
 		}
 	}
-	return withWayOut(o.newDecoder(reg, vr).Decode(v))
+	return withWayOut(driver.Options(o).NewDecoder(reg, vr).Decode(v))
 }
 
 // MarshalValue returns v as one BSON value, encoded with reg, for client-side encryption and

@@ -1,14 +1,12 @@
 package bsoncodec
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"reflect"
-	"sync"
 	"sync/atomic"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // Options are optional behaviors of encoding and decoding: the fields of the driver's
@@ -87,52 +85,7 @@ func optionsOf(opts []Options) (Options, error) {
 	return Options{}, fmt.Errorf("bsoncodec: %d Options were given: pass one", len(opts))
 }
 
-// encodeOptions are the options of the driver's Encoder.
-var encodeOptions = []struct {
-	field func(*Options) *bool
-	set   func(*bson.Encoder)
-}{
-	{func(o *Options) *bool { return &o.UseJSONStructTags }, (*bson.Encoder).UseJSONStructTags},
-	{func(o *Options) *bool { return &o.ErrorOnInlineDuplicates }, (*bson.Encoder).ErrorOnInlineDuplicates},
-	{func(o *Options) *bool { return &o.IntMinSize }, (*bson.Encoder).IntMinSize},
-	{func(o *Options) *bool { return &o.NilMapAsEmpty }, (*bson.Encoder).NilMapAsEmpty},
-	{func(o *Options) *bool { return &o.NilSliceAsEmpty }, (*bson.Encoder).NilSliceAsEmpty},
-	{func(o *Options) *bool { return &o.NilByteSliceAsEmpty }, (*bson.Encoder).NilByteSliceAsEmpty},
-	{func(o *Options) *bool { return &o.OmitZeroStruct }, (*bson.Encoder).OmitZeroStruct},
-	{func(o *Options) *bool { return &o.OmitEmpty }, (*bson.Encoder).OmitEmpty},
-	{func(o *Options) *bool { return &o.StringifyMapKeysWithFmt }, (*bson.Encoder).StringifyMapKeysWithFmt},
-}
-
-// decodeOptions are the options of the driver's Decoder, in the order in which a client sets them.
-var decodeOptions = []struct {
-	field func(*Options) *bool
-	set   func(*bson.Decoder)
-}{
-	{func(o *Options) *bool { return &o.AllowTruncatingDoubles }, (*bson.Decoder).AllowTruncatingDoubles},
-	{func(o *Options) *bool { return &o.BinaryAsSlice }, (*bson.Decoder).BinaryAsSlice},
-	{func(o *Options) *bool { return &o.DefaultDocumentM }, (*bson.Decoder).DefaultDocumentM},
-	{func(o *Options) *bool { return &o.DefaultDocumentMap }, (*bson.Decoder).DefaultDocumentMap},
-	{func(o *Options) *bool { return &o.ObjectIDAsHexString }, (*bson.Decoder).ObjectIDAsHexString},
-	{func(o *Options) *bool { return &o.UseJSONStructTags }, (*bson.Decoder).UseJSONStructTags},
-	{func(o *Options) *bool { return &o.UseLocalTimeZone }, (*bson.Decoder).UseLocalTimeZone},
-	{func(o *Options) *bool { return &o.ZeroMaps }, (*bson.Decoder).ZeroMaps},
-	{func(o *Options) *bool { return &o.ZeroStructs }, (*bson.Decoder).ZeroStructs},
-}
-
-// newDecoder returns the driver's Decoder with reg and the options o.
-func (o Options) newDecoder(reg *bson.Registry, vr bson.ValueReader) *bson.Decoder {
-	dec := bson.NewDecoder(vr)
-	dec.SetRegistry(reg)
-	for _, f := range decodeOptions {
-		if *f.field(&o) {
-			f.set(dec)
-		}
-	}
-	return dec
-}
-
-// contexts are the driver's contexts for some Options, without a registry. Their fields cannot be
-// set from outside the driver, so they are taken from an Encoder and a Decoder.
+// contexts are the driver's contexts for some Options, without a registry.
 type contexts struct {
 	of Options
 	ec bson.EncodeContext
@@ -155,55 +108,9 @@ func (o Options) contexts() *contexts {
 }
 
 func (o Options) newContexts() *contexts {
-	return &contexts{of: o, ec: o.newEncodeContext(), dc: o.newDecodeContext()}
+	options := driver.Options(o)
+	return &contexts{of: o, ec: options.EncodeContext(), dc: options.DecodeContext()}
 }
-
-func (o Options) newEncodeContext() bson.EncodeContext {
-	var p contextProbe
-	enc := bson.NewEncoder(bson.NewDocumentWriter(io.Discard))
-	enc.SetRegistry(probeRegistry())
-	for _, f := range encodeOptions {
-		if *f.field(&o) {
-			f.set(enc)
-		}
-	}
-	_ = enc.Encode(&p) // never fails
-	p.ec.Registry = nil
-	return p.ec
-}
-
-func (o Options) newDecodeContext() bson.DecodeContext {
-	var p contextProbe
-	_ = o.newDecoder(probeRegistry(), bson.NewDocumentReader(bytes.NewReader(nil))).Decode(&p) // never fails
-	p.dc.Registry = nil
-	return p.dc
-}
-
-// contextProbe keeps the context that it is encoded or decoded in, and reads and writes nothing. It is how the contexts of
-// the driver's options are made, whose fields cannot be set from outside.
-type contextProbe struct {
-	ec bson.EncodeContext
-	dc bson.DecodeContext
-}
-
-var tContextProbe = reflect.TypeFor[contextProbe]()
-
-func encodeContextProbe(ec bson.EncodeContext, _ bson.ValueWriter, val reflect.Value) error {
-	val.Interface().(*contextProbe).ec = ec
-	return nil
-}
-
-func decodeContextProbe(dc bson.DecodeContext, _ bson.ValueReader, val reflect.Value) error {
-	val.Addr().Interface().(*contextProbe).dc = dc
-	return nil
-}
-
-var probeRegistry = sync.OnceValue(func() *bson.Registry {
-	reg := bson.NewRegistry()
-	reg.RegisterTypeEncoder(reflect.PointerTo(tContextProbe), bson.ValueEncoderFunc(encodeContextProbe))
-	reg.RegisterTypeDecoder(tContextProbe, bson.ValueDecoderFunc(decodeContextProbe))
-	return reg
-})
 
 // encodeContextOf returns the EncodeContext of a client with the registry reg and the options opts. More
 // than one Options, or no registry, is an error.
@@ -244,41 +151,14 @@ func errNilRegistry(verb string) error {
 	return fmt.Errorf("bsoncodec: cannot %s: %w", verb, bson.ErrNilRegistry)
 }
 
-// optionsByEncodeContext holds the Options for each EncodeContext without a registry.
-var optionsByEncodeContext = sync.OnceValue(func() map[bson.EncodeContext]Options {
-	all := map[bson.EncodeContext]Options{}
-	for set := range 1 << len(encodeOptions) {
-		o := Options{}
-		for i, f := range encodeOptions {
-			*f.field(&o) = set>>i&1 != 0
-		}
-		all[o.newEncodeContext()] = o
-	}
-	return all
-})
-
-// optionsByDecodeContext holds the Options for each DecodeContext without a registry: of DefaultDocumentMap with or without
-// DefaultDocumentM, which make one context, it holds one.
-var optionsByDecodeContext = sync.OnceValue(func() map[bson.DecodeContext]Options {
-	all := map[bson.DecodeContext]Options{}
-	for set := range 1 << len(decodeOptions) {
-		o := Options{}
-		for i, f := range decodeOptions {
-			*f.field(&o) = set>>i&1 != 0
-		}
-		all[o.newDecodeContext()] = o
-	}
-	return all
-})
-
 // encodesJSONTags reports whether "json" struct tags stand in for "bson" struct tags in ec.
 func encodesJSONTags(ec bson.EncodeContext) bool {
-	ec.Registry = nil
-	return optionsByEncodeContext()[ec].UseJSONStructTags
+	o, _ := driver.EncodeOptions(ec)
+	return o.UseJSONStructTags
 }
 
 // decodesJSONTags does for dc what encodesJSONTags does.
 func decodesJSONTags(dc bson.DecodeContext) bool {
-	dc.Registry = nil
-	return optionsByDecodeContext()[dc].UseJSONStructTags
+	o, _ := driver.DecodeOptions(dc)
+	return o.UseJSONStructTags
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
-// Options must follow the driver: a field that it adds needs one here, and a row in encodeOptions
-// or decodeOptions.
+// Options must follow the driver: a field that it adds needs one here and in
+// driver.Options, and a row in the settings beside that.
 func TestOptionsAreTheDriversBSONOptions(t *testing.T) {
 	ours, theirs := reflect.TypeFor[bsoncodec.Options](), reflect.TypeFor[options.BSONOptions]()
 	for i := range theirs.NumField() {

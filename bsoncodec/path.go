@@ -33,10 +33,7 @@ func withPath(ec bson.EncodeContext, val reflect.Value, err error) error {
 		}
 		return t == e.Type && !(e.notAddressable && v.CanAddr()) && (e.only == nil || e.only(v))
 	}}
-	ec.Registry = nil
-	if ec != (bson.EncodeContext{}) {
-		s.jsonTags = optionsByEncodeContext()[ec].UseJSONStructTags
-	}
+	s.jsonTags = encodesJSONTags(ec)
 	path, _ := s.find(val)
 	found := *e
 	found.Path = strings.Join(path, ".")

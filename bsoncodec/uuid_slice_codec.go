@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/byteorder"
+	"github.com/bsonids/bsonids/internal/driver"
 	"github.com/bsonids/bsonids/internal/structcodec"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -250,8 +251,7 @@ func (c *sliceEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.Value
 
 // EncoderIn returns c, or what leaves slices that are nil to EncodeValue if they may not be null in ec.
 func (c *sliceEncoder) EncoderIn(ec bson.EncodeContext) structcodec.ValueCodec {
-	ec.Registry = nil
-	if o, ok := optionsByEncodeContext()[ec]; !ok || o.NilSliceAsEmpty {
+	if o, ok := driver.EncodeOptions(ec); !ok || o.NilSliceAsEmpty {
 		return nilSlicePlan{c}
 	}
 	return c

@@ -128,7 +128,7 @@ func (r *anyReader) read(t byte, data []byte) (any, bool, error) {
 		return readDecimal128(data), true, nil
 	default: // bson.TypeBinary
 		b := readBinary(data)
-		if r.binaryAsSlice && (b.Subtype == bson.TypeBinaryGeneric || b.Subtype == bson.TypeBinaryBinaryOld) {
+		if r.BinaryAsSlice && (b.Subtype == bson.TypeBinaryGeneric || b.Subtype == bson.TypeBinaryBinaryOld) {
 			return b.Data, true, nil
 		}
 		return b, true, nil

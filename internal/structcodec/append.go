@@ -118,7 +118,7 @@ func (c encodeCompiler) compileElem(t reflect.Type) (appendFunc, bool) {
 func (c encodeCompiler) appendSlice(t reflect.Type) (appendFunc, bool) {
 	if t.Elem() == tByte {
 		return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-			if v.IsNil() && !c.nilSliceAsEmpty {
+			if v.IsNil() && !c.NilSliceAsEmpty {
 				return bson.TypeNull, dst, nil
 			}
 			return bson.TypeBinary, appendBinary(dst, bson.TypeBinaryGeneric, v.Bytes()), nil
@@ -127,7 +127,7 @@ func (c encodeCompiler) appendSlice(t reflect.Type) (appendFunc, bool) {
 	if t == tD || t.ConvertibleTo(tD) {
 		return c.appendD, true
 	}
-	return c.appendElements(t.Elem(), !c.nilSliceAsEmpty)
+	return c.appendElements(t.Elem(), !c.NilSliceAsEmpty)
 }
 
 // appendElements returns what appends an array of elements of type t. A slice that is nil is null if nilIsNull is set.
@@ -164,7 +164,7 @@ func (c encodeCompiler) appendElements(t reflect.Type, nilIsNull bool) (appendFu
 
 // appendD appends a document of a type that is convertible to [bson.D].
 func (c *encodeMode) appendD(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if v.IsNil() && !c.nilSliceAsEmpty {
+	if v.IsNil() && !c.NilSliceAsEmpty {
 		return bson.TypeNull, dst, nil
 	}
 	var d bson.D
@@ -254,7 +254,7 @@ func (c encodeCompiler) appendMap(t reflect.Type) (appendFunc, bool) {
 		return nil, false
 	}
 	return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-		if v.IsNil() && !c.nilMapAsEmpty {
+		if v.IsNil() && !c.NilMapAsEmpty {
 			return bson.TypeNull, dst, nil
 		}
 		start := len(dst)
@@ -276,7 +276,7 @@ func (c encodeCompiler) appendMap(t reflect.Type) (appendFunc, bool) {
 
 // appendEntries appends the document of a map from string to any.
 func (c *encodeMode) appendEntries(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
-	if v.IsNil() && !c.nilMapAsEmpty {
+	if v.IsNil() && !c.NilMapAsEmpty {
 		return bson.TypeNull, dst, nil
 	}
 	start := len(dst)
@@ -295,9 +295,9 @@ func (c *encodeMode) appendEntries(dst []byte, v reflect.Value) (bson.Type, []by
 // keyFunc returns what makes the key of an element from a key of type t.
 func (c *encodeMode) keyFunc(t reflect.Type) (func(reflect.Value) (string, error), bool) {
 	switch {
-	case c.stringKeys && !equalsItself(t):
+	case c.StringifyMapKeysWithFmt && !equalsItself(t):
 		return nil, false // the driver does not find the value of a key that is not a number
-	case c.stringKeys:
+	case c.StringifyMapKeysWithFmt:
 		return func(k reflect.Value) (string, error) { return fmt.Sprint(k), nil }, true
 	case t.Kind() == reflect.String:
 		return func(k reflect.Value) (string, error) { return k.String(), nil }, true
@@ -341,7 +341,7 @@ func (c encodeCompiler) appendInteger(t reflect.Type, k known, enc bson.ValueEnc
 	if signed := reflect.Int <= t.Kind() && t.Kind() <= reflect.Int64; signed != (k == knownInt) {
 		return nil, false
 	}
-	minSize := c.minSize
+	minSize := c.IntMinSize
 	switch t.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32:
 		return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {

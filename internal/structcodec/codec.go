@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // ValueCodec is the ValueCodec of package bsoncodec, with the same methods.
@@ -74,8 +76,8 @@ var (
 // the EncodeValue or DecodeValue method of the codec. New does not register the Codec.
 func New(reg *bson.Registry, encoder bson.ValueEncoder, decoder bson.ValueDecoder, notPlain error) *Codec {
 	c := &Codec{reg: reg, encoder: encoder, decoder: decoder, notPlain: notPlain}
-	c.encodeMode = c.newEncodeMode(bson.EncodeContext{Registry: reg}, encodeOptions{})
-	c.decodeMode = c.newDecodeMode(bson.DecodeContext{Registry: reg}, decodeOptions{})
+	c.encodeMode = c.newEncodeMode(bson.EncodeContext{Registry: reg}, driver.Options{})
+	c.decodeMode = c.newDecodeMode(bson.DecodeContext{Registry: reg}, driver.Options{})
 	return c
 }
 

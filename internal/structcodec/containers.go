@@ -191,7 +191,7 @@ func (c decodeCompiler) readMap(t reflect.Type, slow readFunc) (readFunc, bool) 
 		}
 		if v.IsNil() {
 			v.Set(reflect.MakeMapWithSize(t, entriesAhead(n, least, slot)))
-		} else if c.zeroMaps {
+		} else if c.ZeroMaps {
 			v.Clear()
 		}
 		return entries(data, v)

@@ -132,7 +132,7 @@ func (p *decodePlan) decodeFew(doc []byte, v reflect.Value) error {
 		}
 		at += end + 1 + size
 	}
-	if p.zeroStructs {
+	if p.ZeroStructs {
 		v.SetZero()
 	}
 	for _, f := range found[:n] {
@@ -145,7 +145,7 @@ func (p *decodePlan) decodeFew(doc []byte, v reflect.Value) error {
 
 // decodeDocument decodes doc, whose length is right and whose last byte is 0, into the struct v.
 func (p *decodePlan) decodeDocument(doc []byte, v reflect.Value) error {
-	if p.zeroStructs {
+	if p.ZeroStructs {
 		v.SetZero()
 	}
 	next := 0
@@ -221,7 +221,7 @@ func (p *decodePlan) readField(doc []byte, at, next int, v reflect.Value) (int, 
 	switch {
 	case f.iface && !fv.IsNil() && fv.Elem().Kind() == reflect.Pointer:
 		return at, next, p.decodeThrough(f, element[0], value, fv.Elem())
-	case f.read == nil && !p.zeroStructs:
+	case f.read == nil && !p.ZeroStructs:
 		return at, next, p.decodeElement(element[:end+1+size], v)
 	case f.read == nil:
 		if f.Type.Kind() == reflect.Pointer && fv.IsNil() {

@@ -94,7 +94,7 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 	p := &decodePlan{decodeMode: c.decodeMode}
 	c.new[key] = p
 	c.plan = p
-	fields, inlineMap, err := elements.Reading{JSON: c.jsonTags}.Of(t)
+	fields, inlineMap, err := elements.Reading{JSON: c.UseJSONStructTags}.Of(t)
 	switch {
 	case err != nil:
 		p.why = err.Error()
@@ -121,7 +121,7 @@ func (c decodeCompiler) planOf(t reflect.Type) *decodePlan {
 		if dec, err := c.decoderOf(f.Type); err == nil {
 			var known bool
 			df.read, known = of.compile(f.Type, dec)
-			if !known && c.zeroStructs { // the fallback would set the whole struct to zero
+			if !known && c.ZeroStructs { // the fallback would set the whole struct to zero
 				df.read = of.slow(dec)
 			}
 			if !known {

@@ -155,7 +155,7 @@ func (p *encodePlan) appendField(dst []byte, f *encodeField, v reflect.Value) ([
 			if _, err := f.in.dynamicFunc(fv.Type()); err != nil { // even if the value is empty
 				return dst, err
 			}
-			empty = emptyFunc(fv.Type(), p.omitZeroStruct)
+			empty = emptyFunc(fv.Type(), p.OmitZeroStruct)
 		}
 		if empty(fv) {
 			return dst, nil
@@ -201,7 +201,7 @@ func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 	}
 	p := &encodePlan{encodeMode: c.encodeMode}
 	c.new[key] = p
-	fields, inlineMap, err := elements.Reading{JSON: c.jsonTags, NoDuplicates: c.noInlineDuplicates}.Of(t)
+	fields, inlineMap, err := elements.Reading{JSON: c.UseJSONStructTags, NoDuplicates: c.ErrorOnInlineDuplicates}.Of(t)
 	switch {
 	case err != nil:
 		p.why = err.Error()
@@ -216,11 +216,11 @@ func (c encodeCompiler) plan(t reflect.Type) *encodePlan {
 			p.why = unknownContext
 			return p
 		}
-		f.OmitEmpty = f.OmitEmpty || c.omitEmpty
+		f.OmitEmpty = f.OmitEmpty || c.OmitEmpty
 		ef := encodeField{Field: f, in: of.encodeMode}
 		ef.header = append(append([]byte{0}, f.Name...), 0)
 		if f.OmitEmpty {
-			ef.empty = emptyFunc(f.Type, c.omitZeroStruct)
+			ef.empty = emptyFunc(f.Type, c.OmitZeroStruct)
 		}
 		enc, err := c.encoderOf(f.Type)
 		switch {
@@ -284,7 +284,7 @@ func (c encodeCompiler) setDirect(f *encodeField, enc bson.ValueEncoder) {
 		f.direct, t = directBool, bson.TypeBoolean
 	case k == knownFloat:
 		f.direct, t = directFloat, bson.TypeDouble
-	case k == knownInt && f.Type.Kind() == reflect.Int64 && !c.minSize:
+	case k == knownInt && f.Type.Kind() == reflect.Int64 && !c.IntMinSize:
 		f.direct, t = directInt64, bson.TypeInt64
 	case k == knownInt && (f.Type.Kind() == reflect.Int32 || f.Type.Kind() == reflect.Int16 || f.Type.Kind() == reflect.Int8):
 		f.direct, t = directInt32, bson.TypeInt32

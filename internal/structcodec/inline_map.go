@@ -65,7 +65,7 @@ func (c decodeCompiler) inlineMap(t reflect.Type, i int, fields []decodeField) (
 	if err != nil {
 		return nil, fmt.Sprintf("the values of %s, an inline map, have no codec", t.Field(i).Name)
 	}
-	if m.read, m.known = c.compile(m.mapType.Elem(), dec); !m.known && c.zeroStructs {
+	if m.read, m.known = c.compile(m.mapType.Elem(), dec); !m.known && c.ZeroStructs {
 		m.read = c.slow(dec) // the fallback would set the whole struct to zero
 	}
 	return m, ""

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 // callerKey is a key of maps that code of a caller reads.
@@ -325,24 +327,24 @@ func TestEqualsItself(t *testing.T) {
 // Every set of options has its context, and the contexts of the fields of structs are known.
 func TestContextsOfAllOptions(t *testing.T) {
 	c := newOwnCodec()
-	encoded, decoded := map[encodeOptions]bool{}, map[decodeOptions]bool{}
-	for ec, o := range encodeContexts() {
+	encoded, decoded := map[driver.Options]bool{}, map[driver.Options]bool{}
+	for ec, o := range driver.EncodeContexts() {
 		encoded[o] = true
 		ec.Registry = c.reg
 		e := c.encodeModeIn(&ec)
-		if e == nil || e.field(false) == nil || e.field(true) == nil || !e.field(true).minSize || e.field(false).minSize != o.minSize || e.plain != (o == encodeOptions{}) {
+		if e == nil || e.field(false) == nil || e.field(true) == nil || !e.field(true).IntMinSize || e.field(false).IntMinSize != o.IntMinSize || e.plain != (o == driver.Options{}) {
 			t.Fatalf("%+v: the context of a field is not known", o)
 		}
 	}
-	for dc, o := range decodeContexts() {
+	for dc, o := range driver.DecodeContexts() {
 		decoded[o] = true
 		dc.Registry = c.reg
 		d := c.decodeModeIn(&dc)
-		if d == nil || d.field(false) == nil || d.field(true) == nil || !d.field(true).truncate || d.field(false).truncate != o.truncate || d.plain != (o == decodeOptions{}) {
+		if d == nil || d.field(false) == nil || d.field(true) == nil || !d.field(true).AllowTruncatingDoubles || d.field(false).AllowTruncatingDoubles != o.AllowTruncatingDoubles || d.plain != (o == driver.Options{}) {
 			t.Fatalf("%+v: the context of a field is not known", o)
 		}
 		// DefaultDocumentMap decides if DefaultDocumentM is set, too.
-		if want := map[bool]reflect.Type{o.documentM: tM, o.documentMap: tMap}[true]; d.documentType != want || o.documentM && o.documentMap {
+		if want := map[bool]reflect.Type{o.DefaultDocumentM: tM, o.DefaultDocumentMap: tMap}[true]; d.documentType != want || o.DefaultDocumentM && o.DefaultDocumentMap {
 			t.Fatalf("%+v: documents in any are of type %v", o, d.documentType)
 		}
 	}
@@ -500,7 +502,7 @@ func TestKeysThatPlansWrite(t *testing.T) {
 	type text string
 	type number int16
 	c := newOwnCodec()
-	stringKeys := c.newEncodeMode(c.encodeMode.ec, encodeOptions{stringKeys: true})
+	stringKeys := c.newEncodeMode(c.encodeMode.ec, driver.Options{StringifyMapKeysWithFmt: true})
 	for _, tt := range []struct {
 		k             any
 		plain, string bool
@@ -512,10 +514,10 @@ func TestKeysThatPlansWrite(t *testing.T) {
 		for mode, want := range map[*encodeMode]bool{c.encodeMode: tt.plain, stringKeys: tt.string} {
 			key, ok := mode.keyFunc(reflect.TypeOf(tt.k))
 			if ok != want || ok != (key != nil) {
-				t.Errorf("a %T, with fmt %v: got %v", tt.k, mode.stringKeys, ok)
+				t.Errorf("a %T, with fmt %v: got %v", tt.k, mode.StringifyMapKeysWithFmt, ok)
 			}
 			wanted := fmt.Sprint(tt.k)
-			if m, isText := tt.k.(encoding.TextMarshaler); isText && !mode.stringKeys {
+			if m, isText := tt.k.(encoding.TextMarshaler); isText && !mode.StringifyMapKeysWithFmt {
 				b, _ := m.MarshalText()
 				wanted = string(b)
 			}
@@ -523,14 +525,14 @@ func TestKeysThatPlansWrite(t *testing.T) {
 				continue
 			}
 			if got, err := key(reflect.ValueOf(tt.k)); err != nil || got != wanted {
-				t.Errorf("a %T, with fmt %v: got %q and %v, want %q", tt.k, mode.stringKeys, got, err, wanted)
+				t.Errorf("a %T, with fmt %v: got %q and %v, want %q", tt.k, mode.StringifyMapKeysWithFmt, got, err, wanted)
 			}
 		}
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[encoding.TextMarshaler](), tAny} {
 		for _, mode := range []*encodeMode{c.encodeMode, stringKeys} {
 			if _, ok := mode.keyFunc(typ); ok {
-				t.Errorf("keys of type %v, with fmt %v, are written by a plan", typ, mode.stringKeys)
+				t.Errorf("keys of type %v, with fmt %v, are written by a plan", typ, mode.StringifyMapKeysWithFmt)
 			}
 		}
 	}
@@ -595,7 +597,7 @@ func TestBinaryAsSlice(t *testing.T) {
 		if err := dec.Decode(&want); err != nil {
 			t.Fatal(err)
 		}
-		mode := c.newDecodeMode(c.decodeMode.dc, decodeOptions{binaryAsSlice: true})
+		mode := c.newDecodeMode(c.decodeMode.dc, driver.Options{BinaryAsSlice: true})
 		if got, ok, err := mode.any().read(byte(bt), data); !ok || err != nil || !reflect.DeepEqual(got, want.V) {
 			t.Errorf("subtype %d: got %v, %v and %v, the driver %v", subtype, got, ok, err, want.V)
 		}
@@ -881,12 +883,12 @@ func TestPerContext(t *testing.T) {
 func TestPlansObeyOptions(t *testing.T) {
 	for _, tt := range []struct {
 		v    any
-		o    decodeOptions
+		o    driver.Options
 		set  func(*bson.Decoder)
 		into reflect.Type
 	}{
-		{time.UnixMilli(1700000000123), decodeOptions{localTime: true}, (*bson.Decoder).UseLocalTimeZone, tTime}, {bson.ObjectID{1, 0xab}, decodeOptions{hexObjectID: true}, (*bson.Decoder).ObjectIDAsHexString, tString},
-		{"text", decodeOptions{hexObjectID: true}, (*bson.Decoder).ObjectIDAsHexString, tString}, {bson.Null{}, decodeOptions{hexObjectID: true}, (*bson.Decoder).ObjectIDAsHexString, tString},
+		{time.UnixMilli(1700000000123), driver.Options{UseLocalTimeZone: true}, (*bson.Decoder).UseLocalTimeZone, tTime}, {bson.ObjectID{1, 0xab}, driver.Options{ObjectIDAsHexString: true}, (*bson.Decoder).ObjectIDAsHexString, tString},
+		{"text", driver.Options{ObjectIDAsHexString: true}, (*bson.Decoder).ObjectIDAsHexString, tString}, {bson.Null{}, driver.Options{ObjectIDAsHexString: true}, (*bson.Decoder).ObjectIDAsHexString, tString},
 	} {
 		c := newOwnCodec()
 		dec, _ := c.decoderOf(tt.into)
@@ -912,7 +914,7 @@ func TestPlansObeyOptions(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[bson.Symbol](), reflect.TypeFor[bson.JavaScript](), tString} {
 		dec, _ := c.decoderOf(typ)
 		var read readFunc
-		c.newDecodeMode(c.decodeMode.dc, decodeOptions{hexObjectID: true}).compileDecoder(func(plans decodeCompiler) { read, _ = plans.compile(typ, notCalled{dec: dec}) })
+		c.newDecodeMode(c.decodeMode.dc, driver.Options{ObjectIDAsHexString: true}).compileDecoder(func(plans decodeCompiler) { read, _ = plans.compile(typ, notCalled{dec: dec}) })
 		for _, bt := range []bson.Type{bson.TypeObjectID, bson.TypeInt32} {
 			if err := read(byte(bt), make([]byte, 12)[:map[bson.Type]int{bson.TypeObjectID: 12, bson.TypeInt32: 4}[bt]], reflect.New(typ).Elem()); (err == nil) != (typ == tString && bt == bson.TypeObjectID) {
 				t.Errorf("%v into a %v: got %v", bt, typ, err)
@@ -920,7 +922,7 @@ func TestPlansObeyOptions(t *testing.T) {
 		}
 	}
 	enc, _ := c.encoderOf(tBytes)
-	c.newEncodeMode(c.encodeMode.ec, encodeOptions{nilBytesAsEmpty: true}).compileEncoder(func(plans encodeCompiler) {
+	c.newEncodeMode(c.encodeMode.ec, driver.Options{NilByteSliceAsEmpty: true}).compileEncoder(func(plans encodeCompiler) {
 		if f, ok := plans.compile(tBytes, notCalled{enc: enc}); !ok {
 			t.Error("bytes have no plan")
 		} else if bt, data, err := f(nil, reflect.Zero(tBytes)); bt != bson.TypeBinary || string(data) != "\x00\x00\x00\x00\x00" || err != nil {

@@ -43,13 +43,13 @@ func (c *decodeMode) readScalar(t reflect.Type, k known, slow readFunc) readFunc
 	switch {
 	case set == nil:
 		return slow
-	case k == knownTime && c.localTime:
+	case k == knownTime && c.UseLocalTimeZone:
 		set = func(data []byte, v reflect.Value) bool {
 			ms := int64At(data)
 			*v.Addr().Interface().(*time.Time) = time.Unix(ms/1000, ms%1000*1000000)
 			return true
 		}
-	case k == knownString && c.hexObjectID:
+	case k == knownString && c.ObjectIDAsHexString:
 		text := slow
 		slow = func(bt byte, data []byte, v reflect.Value) error {
 			if bson.Type(bt) != bson.TypeObjectID {
@@ -164,7 +164,7 @@ func (c *decodeMode) integer(bt byte, data []byte) (int64, bool) {
 		return int64At(data), true
 	case bson.TypeDouble:
 		f := math.Float64frombits(binary.LittleEndian.Uint64(data))
-		return int64(f), (c.truncate || f == math.Trunc(f)) && math.Abs(f) < 1<<53
+		return int64(f), (c.AllowTruncatingDoubles || f == math.Trunc(f)) && math.Abs(f) < 1<<53
 	}
 	return 0, false
 }
@@ -184,7 +184,7 @@ func (c *decodeMode) readFloat(t reflect.Type, slow readFunc) readFunc {
 		default:
 			return slow(bt, data, v)
 		}
-		if single && !c.truncate && float64(float32(f)) != f { // an error
+		if single && !c.AllowTruncatingDoubles && float64(float32(f)) != f { // an error
 			return slow(bt, data, v)
 		}
 		v.SetFloat(f)

@@ -13,7 +13,7 @@ func compileScalar(t reflect.Type, k known, enc bson.ValueEncoder, c *encodeMode
 	if !k.suits(t) {
 		return nil, false
 	}
-	if k == knownBytes && c.nilBytesAsEmpty {
+	if k == knownBytes && c.NilByteSliceAsEmpty {
 		return func(dst []byte, v reflect.Value) (bson.Type, []byte, error) {
 			return bson.TypeBinary, appendBinary(dst, bson.TypeBinaryGeneric, v.Bytes()), nil
 		}, true

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/internal/driver"
 )
 
 var errOwnCodec = errors.New("left to the other method")
@@ -138,8 +140,8 @@ func TestReasons(t *testing.T) {
 			t.Errorf("another registry: got %q", got)
 		}
 	}
-	for ec, o := range encodeContexts() {
-		if ec.Registry = c.reg; !o.nilMapAsEmpty {
+	for ec, o := range driver.EncodeContexts() {
+		if ec.Registry = c.reg; !o.NilMapAsEmpty {
 			continue
 		}
 		if got := texts(c.WhyNotEncoded(ec, reflect.TypeFor[struct {
@@ -148,13 +150,13 @@ func TestReasons(t *testing.T) {
 		}]())); !slices.Equal(got, []string{"p structcodec.plannedPrice " + options}) {
 			t.Fatalf("%+v: got %q", o, got)
 		}
-		if got := c.WhyNotEncoded(ec, tagged); (len(got) > 0) != o.jsonTags {
+		if got := c.WhyNotEncoded(ec, tagged); (len(got) > 0) != o.UseJSONStructTags {
 			t.Fatalf("%+v: got %q", o, got)
 		}
 		break
 	}
-	for dc, o := range decodeContexts() {
-		if dc.Registry = c.reg; o.zeroMaps {
+	for dc, o := range driver.DecodeContexts() {
+		if dc.Registry = c.reg; o.ZeroMaps {
 			if got := texts(c.WhyNotDecoded(dc, reflect.TypeFor[plannedPrice]())); !slices.Equal(got, []string{" structcodec.plannedPrice " + options}) {
 				t.Fatalf("%+v: got %q", o, got)
 			}
