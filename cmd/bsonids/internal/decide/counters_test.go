@@ -31,6 +31,11 @@ func TestCountersProveNothing(t *testing.T) {
 				if f := d.Fields[0]; f.Basis != None || len(f.Against) > 0 {
 					t.Errorf("seed %d, %s as %s: %+v", seed, is, from, f)
 				}
+				// Those of 1000 random values that fit by chance have most of the bits beside the version that there are.
+				d, _ = decided(t, seed, from, nil, group{60, clocked(seed), is}, group{1000, hash, uuidrep.PythonLegacy})
+				if f := d.Fields[0]; f.Basis != None || len(f.Against) > 0 {
+					t.Errorf("seed %d, %s beside hashes, as %s: %+v", seed, is, from, f)
+				}
 				beside := named(uuid.NewSHA1)
 				d, _ = decided(t, seed, from, nil, group{300, beside, uuidrep.JavaLegacy}, group{500, clocked(seed), is})
 				f := d.Fields[0]

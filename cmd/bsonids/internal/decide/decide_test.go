@@ -58,6 +58,14 @@ func v1(r *rand.Rand) uuid.UUID {
 	return u
 }
 
+// v6 returns UUIDs of one machine: those of v1 with the time in order.
+func v6(r *rand.Rand) uuid.UUID {
+	u := v1(r)
+	ticks := binary.BigEndian.Uint64([]byte{u[6] & 0x0f, u[7], u[4], u[5], u[0], u[1], u[2], u[3]})
+	binary.BigEndian.PutUint64(u[:], ticks>>12<<16|0x6000|ticks&0x0fff)
+	return u
+}
+
 func hash(r *rand.Rand) uuid.UUID {
 	return md5.Sum(fmt.Append(nil, r.Uint64()))
 }
@@ -151,7 +159,7 @@ func TestOneOrder(t *testing.T) {
 		of source
 		n  int
 	}{
-		"4": {v4, 3000}, "few 4": {v4, 12}, "7": {v7, 3000}, "7 of another format": {of(7), 1000}, "1": {v1, 3000}, "2": {of(2), 1000},
+		"4": {v4, 3000}, "few 4": {v4, 12}, "7": {v7, 3000}, "7 of another format": {of(7), 1000}, "1": {v1, 3000}, "6": {v6, 3000}, "few 6": {v6, 12}, "2": {of(2), 1000},
 		"3": {named(uuid.NewMD5), 1000}, "5": {named(uuid.NewSHA1), 1000}, "few 5": {named(uuid.NewSHA1), 12}, "8": {of(8), 1000}, "few 8": {of(8), 12},
 	} {
 		for _, is := range legacy {
@@ -191,6 +199,7 @@ func TestNoEvidence(t *testing.T) {
 		"four values":        {{4, v4, uuidrep.JavaLegacy}},
 		"a few of each":      {{2, v4, uuidrep.JavaLegacy}, {2, v7, uuidrep.JavaLegacy}},
 		"fixed beginning":    {{5000, fixedBeginning, uuidrep.PythonLegacy}},
+		"ObjectIDs":          {{1000, tenantAndObjectID, uuidrep.PythonLegacy}},
 		"NEWSEQUENTIALID":    {{3000, v1, uuidrep.PythonLegacy}},
 		"one value repeated": {{1000, one, uuidrep.JavaLegacy}},
 	} {
@@ -216,6 +225,15 @@ func TestNoEvidence(t *testing.T) {
 func fixedBeginning(r *rand.Rand) uuid.UUID {
 	u := uuid.MustParse("10011001-2002-4003-8004-000000000000")
 	binary.BigEndian.PutUint32(u[12:], r.Uint32())
+	return u
+}
+
+// tenantAndObjectID returns ObjectIDs of one process and of 1024 seconds behind four constant bytes. They look like version 6, of
+// 2024: the constant bytes like the beginning of the time, the seconds like its end.
+func tenantAndObjectID(r *rand.Rand) uuid.UUID {
+	u := uuid.MustParse("1eeb0000-6600-6000-8fa1-b2c3d4000000")
+	binary.BigEndian.PutUint16(u[6:], 0x6000|uint16(r.Uint32N(1024)))
+	binary.BigEndian.PutUint16(u[14:], uint16(r.Uint32()))
 	return u
 }
 

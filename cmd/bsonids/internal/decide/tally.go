@@ -3,6 +3,7 @@ package decide
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
@@ -14,6 +15,8 @@ type tally struct {
 	same    int64                         // distinct values that are the same in every order
 	classes [classes]uint32               // see class
 	cells   [orders][9][cells / 64]uint64 // bit set of the cells of the values, by order and version
+	nibbles [orders][9][16]uint32         // values by the four bits next to the version, by order and version
+	sixes   [orders][9][64]uint32         // values by the six bits next to the variant, by order and version
 	datable [orders][9]uint32             // values with a plausible time
 	sample  sample
 }
@@ -86,6 +89,8 @@ func (t *tally) add(v [16]byte, now time.Time) {
 		if n := version(&v, o); n > 0 {
 			c := cell(&v, o)
 			t.cells[o][n][c/64] |= 1 << (c % 64)
+			t.nibbles[o][n][c>>6]++
+			t.sixes[o][n][c&0x3f]++
 			if plausible(&v, o, n, now) {
 				t.datable[o][n]++
 			}
@@ -142,41 +147,54 @@ func (t *tally) count(o int, selected func(versions [orders]int) bool) count {
 
 // independence returns the share of independent values among those that have a version in an order.
 // Values with the same ten bits next to the version and the variant, such as keys with a fixed
-// beginning, count once. If the four bits next to the version, or the six next to the variant, are others
-// less often than chance allows, as those of counters and clocks are, only as many values count as would
-// have as many others by chance. All values are independent if at least nine tenths of them have a
-// plausible time, as the UUIDs of the clock of one machine have.
+// beginning, count once. The four bits next to the version, and the six next to the variant, count by themselves, too: see
+// evenness.
+//
+// If at least nine tenths of the values have a plausible time, as the UUIDs of the clock of one machine have,
+// all are independent. In version 6 the four bits are the end of the time, and count: constant bytes of other ids may look like
+// the beginning of one.
 func (t *tally) independence(o, version int, k int64) float64 {
-	if k == 0 || int64(t.datable[o][version])*10 >= k*9 {
+	if k == 0 {
 		return 1
 	}
-	held := 0
-	var nibbles [1 << 4]bool
-	var sixes [1 << 6]bool
-	for i, word := range t.cells[o][version] {
-		for ; word != 0; word &= word - 1 {
-			c := i*64 + bits.TrailingZeros64(word)
-			nibbles[c>>6], sixes[c&0x3f] = true, true
-			held++
-		}
+	dated := int64(t.datable[o][version])*10 >= k*9
+	share := 1.0
+	if !dated || version == 6 {
+		share = evenness(t.nibbles[o][version][:], k)
 	}
-	worth := draws(held, cells)
-	for _, part := range [][]bool{nibbles[:], sixes[:]} {
+	if !dated {
 		held := 0
-		for _, is := range part {
-			if is {
-				held++
-			}
+		for _, word := range t.cells[o][version] {
+			held += bits.OnesCount64(word)
 		}
-		if fewer(held, len(part), k) < uneven {
-			worth = min(worth, draws(held, len(part)))
-		}
+		share = min(share, draws(held, cells)/float64(k), evenness(t.sixes[o][version][:], k))
 	}
-	return min(1, worth/float64(k))
+	return share
 }
 
-// uneven is the probability of chance below which the bits of a field are those of a counter or a clock.
+// uneven is the probability of chance below which the bits of a field are those of a counter, a clock or constants.
 const uneven = 1e-4
+
+// evenness returns the share of independent values among k, of which counts holds how many have which bits in some place; it may
+// count others, too. If the bits are others less often than chance allows, as those of counters and clocks are, only as many
+// values are independent as would have as many others by chance. If more values than chance allows have the most frequent bits,
+// these count once.
+func evenness(counts []uint32, k int64) float64 {
+	var all, held int64
+	for _, n := range counts {
+		all += int64(n)
+		held += int64(min(n, 1))
+	}
+	share := 1.0
+	if fewer(int(held), len(counts), k) < uneven {
+		share = min(share, draws(int(held), len(counts))/float64(k))
+	}
+	most := int64(slices.Max(counts))
+	if float64(len(counts))*atLeast(most, all, 1/float64(len(counts))) < uneven {
+		share = min(share, float64(all-most+1)/float64(all))
+	}
+	return share
+}
 
 // draws returns about how many values at random hold as many of the cells.
 func draws(held, cells int) float64 {

@@ -200,8 +200,12 @@ func TestVerdictIsNeverWrong(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	verdicts := make(map[Verdict]int)
+	seeds := []uint64{13481, 28224} // ObjectIDs: a process that looks like a plausible time, and a counter of which most values have the same bits
 	for seed := range uint64(*mixtures) {
+		seeds = append(seeds, seed)
+	}
+	verdicts := make(map[Verdict]int)
+	for _, seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 45))
 		s := newScan(t)
 		c, users := s.collector(t, "c"), s.collector(t, "users")
