@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -15,11 +16,23 @@ import (
 // markID is the _id of a document that every record contains, whatever the name of its collection.
 const markID = "bsonids record"
 
+// unrenamed has the databases, by their clients, that have no record under another name. A command looks into every collection
+// once, and not for each one that it converts.
+var unrenamed sync.Map
+
 // open returns the record as a run needs it that begins: with its mark, and under no other name.
 func open(ctx context.Context, db *mongo.Database) (*mongo.Collection, error) {
 	coll := collection(db)
-	if err := elsewhere(ctx, db); err != nil {
-		return nil, err
+	type database struct {
+		of   *mongo.Client
+		name string
+	}
+	is := database{db.Client(), db.Name()}
+	if _, ok := unrenamed.Load(is); !ok {
+		if err := elsewhere(ctx, db); err != nil {
+			return nil, err
+		}
+		unrenamed.Store(is, true)
 	}
 	return coll, mark(ctx, coll)
 }
