@@ -78,3 +78,32 @@ func TestBinaryText(t *testing.T) {
 		})
 	}
 }
+
+// Text in binary values that shows no version, and digits that may be checksums, are left and listed. They are converted from the list
+// if a person vouches for them later, and restored.
+func TestBinaryTextTrustedLater(t *testing.T) {
+	for _, subtype := range []byte{0, 2, 3} {
+		var docs []any
+		for i := range 40 {
+			s := v4(i).String()
+			switch i {
+			case 5:
+				s = "12345678-0000-0000-0000-000000000001" // without variant and version
+			case 6:
+				s = "d41d8cd98f00b204e9800998ecf8427e" // the MD5 of nothing, as RFC 1321 has it
+			}
+			docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "id", Value: bson.Binary{Subtype: subtype, Data: []byte(s)}}})
+		}
+		c := setting(t, docs, convertFields("binaryText", "id"))
+		c.run(failure.ExitIncomplete, "apply --write")
+		if b := text(t, skipList(t, c.dir)); strings.Count(b, "\n") != 2 {
+			t.Errorf("subtype %d: %s", subtype, b)
+		}
+		c.run(failure.ExitOK, "verify").prints(t, "all are converted but 2")
+		changePlan(t, c.dir, trusted("id"))
+		c.ok("apply --write")
+		wantNew(t, c.coll, "id")
+		c.ok("verify", "undo --write")
+		c.unchanged()
+	}
+}

@@ -68,6 +68,11 @@ func TestMalformed(t *testing.T) {
 			if r := c.run(failure.ExitOK, "verify"); strings.Contains(r.stdout, "all values are converted") || way == "in place" && !strings.Contains(r.stdout, "all are converted but 4") {
 				t.Error(r.stdout)
 			}
+			changePlan(t, c.dir, leaveMalformed) // after the fact
+			c.ok("apply --write", "apply --write")
+			if r := c.run(failure.ExitOK, "verify"); !strings.Contains(r.stdout, "all values are converted") {
+				t.Error(r.stdout)
+			}
 			c.ok("undo --write")
 			c.unchanged()
 			if way != "in place" {

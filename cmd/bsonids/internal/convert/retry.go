@@ -14,7 +14,9 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Retry has the values of a skip list. A conversion may be limited to them. A Retry is not safe for
@@ -155,8 +157,9 @@ func listedLine(line []byte, namespace string, f func(id bson.RawValue, v *liste
 		return errors.New("invalid line of a skip list: no path")
 	}
 	v := rule.ValueOf(l.Value.Type, l.Value.Value)
-	if l.Value.Type == 0 || l.Value.Type == bson.TypeBinary && v.Other != "" {
-		return errors.New("invalid line of a skip list: not a value of 16 bytes")
+	leaf := walk.Leaf{Type: l.Value.Type, Value: l.Value.Value}
+	if l.Value.Type == 0 || l.Value.Type == bson.TypeBinary && v.Other != "" && !kinds.BinaryText.Applies(leaf) && !kinds.Malformed.Applies(leaf) {
+		return errors.New("invalid line of a skip list: not a value that a conversion lists")
 	}
 	f(l.ID, &listedValue{*l.Path, v})
 	return nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
@@ -99,7 +98,7 @@ func StepOf(state *plan.State, st plan.Step) report.AppliedStep {
 		a.Status = report.Stopped
 	}
 	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, f.Skipped
-	var later []kinds.Pair // of the steps for what this one has listed
+	later := state.Plan.LeftSince(st) // and those of the steps for what this one has listed
 	for _, o := range state.Later(st) {
 		if state.Of(o).Done {
 			later = append(later, o.Pairs...)

@@ -144,6 +144,25 @@ func (p *Plan) steps(c Collection) []Step {
 	return []Step{s}
 }
 
+// LeftSince returns what a step of the plan lists of malformed values and a person has left since.
+func (p *Plan) LeftSince(s Step) (left []kinds.Pair) {
+	i := p.find(s.Entry())
+	for _, pair := range s.Pairs {
+		if pair.From != kinds.OfMalformed || i < 0 {
+			continue
+		}
+		pair.Fields = slices.DeleteFunc(slices.Clone(pair.Fields), func(field string) bool {
+			return !slices.ContainsFunc(p.Collections[i].Fields, func(f Field) bool {
+				return f.Stored == kinds.OfMalformed && f.Decision == Leave && f.Plain() == field
+			})
+		})
+		if len(pair.Fields) > 0 {
+			left = append(left, pair)
+		}
+	}
+	return left
+}
+
 // FieldsOf returns the fields of the pairs whose values are converted.
 func FieldsOf(pairs []kinds.Pair) (fields []string) {
 	for _, p := range pairs {

@@ -47,6 +47,7 @@ func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.
 	if err := what.Conversion.Decide(of.Decisions); err != nil {
 		return out, failure.Usagef("%s: %v", state.Dir(), err)
 	}
+	what.Conversion = what.Conversion.Without(state.Plan.LeftSince(st))
 	var log *convert.UndoReader // nil for a copy
 	if f.UndoLog != "" {
 		if log, err = convert.ReadUndoLog(f.UndoLog); err != nil {
