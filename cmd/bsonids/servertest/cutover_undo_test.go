@@ -217,7 +217,7 @@ func TestCutoverAgain(t *testing.T) {
 	run(failure.ExitOK, "verify", first)
 	between := c.docs("a")
 	second := c.planFrom("a", "a_new", "javaLegacy", "_id")
-	run(failure.ExitUsage, "undo", second, "--write").says(t, "no plan was applied")
+	run(failure.ExitUsage, "undo", second, "--write").says(t, "nothing was converted by the plan")
 	equal(t, c.docs("a"), between)
 	for range 2 { // the second time, the copy was dropped
 		run(failure.ExitOK, "apply", second, "--write")

@@ -122,7 +122,7 @@ func TestFilters(t *testing.T) {
 		changePlan(t, b.dir, func(p *plan.Plan) { p.Collections[0].Filter = filter })
 	}
 	changeFilter(`{"batch": 7}`)
-	b.run(failure.ExitUsage, applyBatches).says(t, "was removed")
+	b.run(failure.ExitUsage, applyBatches).says(t, "is not in the plan any more")
 	b.ok("undo --write --output json")
 	b.unchanged()
 	changeFilter(`{"batch": {"$lt": 1}}`)
@@ -172,10 +172,7 @@ func TestFilterLeft(t *testing.T) {
 		return asks("update", "c")(r) && r.documents > 0 && strings.Contains(r.sequence[0].String(), "$and")
 	}, func() { set(t, b.coll, int32(0), "batch", int32(1)) })
 	// With two workers, the second batch may come first, and the document would be moved when it is converted.
-	b.through(p).run(failure.ExitIncomplete, applyBatches+" --workers 1")
-	if list := text(t, skipList(t, b.dir)); strings.Count(list, "does not match the filter any more") != 1 || !strings.Contains(list, `{"$numberInt":"0"}`) {
-		t.Error(list)
-	}
+	b.through(p).ok(applyBatches + " --workers 1")                                       // the last pass does not meet it
 	b.wantIDs(uuidrep.Standard, map[int32]uuidrep.Representation{0: uuidrep.JavaLegacy}) // in the first batch, however small
 }
 
@@ -183,7 +180,7 @@ func TestFilterLeft(t *testing.T) {
 func TestFilterWrong(t *testing.T) {
 	b := newBatches(t, 20, uuidrep.JavaLegacy)
 	for filter, says := range map[string]map[string]string{
-		`{"batch": 9}`:             {"apply --write": "has no values any more", "plan": "no document with UUIDs matches the filter: remove it"},
+		`{"batch": 9}`:             {"apply --write": "no document matches the filter", "plan": "no document with UUIDs matches the filter: remove it"},
 		`{"batch": {"$wrong": 1}}`: {"apply --write": "$wrong", "plan": "$wrong"},
 	} {
 		b.plan()

@@ -146,16 +146,20 @@ func TestKillWithWriter(t *testing.T) {
 			write(rand.IntN(n))
 		}
 	})
-	kills := untilDone(t, server, c.args("apply --write --workers 2 --batch 5")...)
+	most := 100
+	if testing.Short() {
+		most = 10
+	}
+	kills, err := untilEnd(t, server, most, c.args("apply --write --workers 2 --batch 5")...)
 	stop.Store(true)
 	writer.Wait()
-	t.Logf("killed %d times, %d documents written to", kills, len(counts))
-	// Values that were written in the old representation after the conversion had passed are
-	// converted by another plan.
-	c.plan(convertFields("javaLegacy"), trusted("id"))
-	if r := command(t, c.s, applying(c.dir)...); r.code != failure.ExitOK && !strings.Contains(r.stderr, "there is nothing to convert") {
-		t.Fatal(r.stderr)
+	var exit *exec.ExitError // the last pass has found old values again
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != failure.ExitIncomplete) {
+		t.Fatal(err)
 	}
+	t.Logf("killed %d times, %d documents written to", kills, len(counts))
+	// The same command converts what was written in the old representation behind it.
+	c.ok("apply --write --workers 2 --batch 5")
 	got := all(t, coll)
 	if len(got) != n {
 		t.Errorf("%d documents, want %d", len(got), n)
@@ -205,14 +209,17 @@ func TestInterrupt(t *testing.T) {
 
 // begun reports whether some documents are written.
 func (c *scene) begun() bool {
-	b, err := os.ReadFile(c.file("ledger"))
-	return err == nil && bytes.Contains(b, []byte("position"))
+	if c.result != nil && c.result != c.coll {
+		return len(all(c, c.result)) > 0
+	}
+	logs, err := filepath.Glob(c.file("*.undo"))
+	return err == nil && len(logs) > 0
 }
 
 var stateKills = flag.Int("state-kills", 20, "kill each verb that writes at least this many times when one of its files has changed; 4 at most in a short run")
 
 // killedAtChange runs the command in its own process, and kills it when the files in dir have changed for
-// the n-th time: ledgers, undo logs and skip lists. It reports whether it did: the command may have ended before.
+// the n-th time: undo logs and skip lists. It reports whether it did: the command may have ended before.
 func killedAtChange(t *testing.T, s target, dir string, n int, args ...string) bool {
 	t.Helper()
 	watcher, err := fsnotify.NewWatcher()
@@ -254,7 +261,7 @@ func killedAtChange(t *testing.T, s target, dir string, n int, args ...string) b
 	}
 }
 
-// Every verb that writes is killed when its ledger, its undo log or its skip list has changed: first at the
+// Every verb that writes is killed when its undo log or its skip list has changed: first at the
 // first change, then at the second change of the run that continues, and so on. It ends, and nothing is
 // lost or converted twice.
 func TestKillStates(t *testing.T) {
@@ -334,7 +341,8 @@ func killedAt(t *testing.T, s *mongotest.Server, n int64, args ...string) {
 	}
 }
 
-// The counts of conversions that were killed are those of all their runs.
+// The counts of conversions that were killed are those that the record has of all their runs: a run that was killed may have
+// changed more.
 func TestKillPlanCounts(t *testing.T) {
 	for name, w := range works {
 		t.Run(name, func(t *testing.T) {
@@ -351,7 +359,7 @@ func TestKillPlanCounts(t *testing.T) {
 				}
 				decode(t, command(t, s, append(args, "--output", "json")...).want(t, failure.ExitOK).stdout, &report)
 				for _, st := range report.Steps {
-					if st.Documents != 100 || st.Values != 300 {
+					if st.Documents < 60 || st.Documents > 100 || st.Values != 3*st.Documents {
 						t.Errorf("%+v", report.Steps)
 					}
 				}

@@ -196,7 +196,6 @@ func TestLogAhead(t *testing.T) {
 		t.Run(workers, func(t *testing.T) {
 			n := some(t, mongotest.Start(t), 120)
 			c := newScene(t, n, uuidrep.JavaLegacy)
-			undo := c.file("c.undo")
 			var mu sync.Mutex
 			updated := make(map[int32]bool)
 			p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
@@ -205,7 +204,7 @@ func TestLogAhead(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				log := logText(t, undo)
+				log := logText(t, c.log())
 				for _, u := range r.sequence {
 					id := u.Lookup("q", "_id", "$eq").Int32()
 					updated[id] = true

@@ -14,9 +14,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -174,22 +172,7 @@ func (w *world) wishOf(dir string) wish {
 			}
 		}
 	}
-	o.done = w.done(dir)
 	return o
-}
-
-// done returns the names of the steps of a directory that are done.
-func (w *world) done(dir string) (names []string) {
-	state, err := plan.ReadState(dir)
-	if err != nil {
-		return nil
-	}
-	for _, st := range state.Steps() {
-		if s := migration.StepOf(state, st); s.Status == report.DoneStep {
-			names = append(names, stepName(s))
-		}
-	}
-	return names
 }
 
 func (w *world) args(o wish) []string {
@@ -317,11 +300,9 @@ func (f *fault) command(w *world, dir string, args []string) (result, bool) {
 			return pass()
 		}
 		cut = true
-		for _, pattern := range []string{"*r", "*"} { // the ledger first: what it counts on is then in the others
-			for _, path := range w.files(dir, pattern) {
-				if b, err := os.ReadFile(path); err == nil && held[path] == nil {
-					held[path] = append([]byte{}, b...) // an empty file is held, too
-				}
+		for _, path := range w.files(dir, "*") {
+			if b, err := os.ReadFile(path); err == nil && held[path] == nil {
+				held[path] = append([]byte{}, b...) // an empty file is held, too
 			}
 		}
 		mu.Unlock()

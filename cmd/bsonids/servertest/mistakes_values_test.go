@@ -221,7 +221,7 @@ func (w *world) checkClaim(c ran) {
 	}
 	listed := w.listed(c.dir)
 	for _, s := range r.Steps {
-		if s.Collection != w.coll.Name() || s.Status != report.DoneStep || slices.Contains(c.done, stepName(s)) {
+		if s.Collection != w.coll.Name() || s.Status != report.DoneStep {
 			continue
 		}
 		if s.Into != "" {
@@ -234,7 +234,7 @@ func (w *world) checkClaim(c ran) {
 		for _, v := range w.values {
 			from, ok := c.converts(v, v.now)
 			pair := slices.IndexFunc(s.Pairs, func(p kinds.Pair) bool { return slices.Contains(p.Fields, v.field) })
-			if s.Listed || pair < 0 {
+			if pair < 0 {
 				continue
 			}
 			of, err := uuidrep.Parse(s.Pairs[pair].From)
@@ -253,11 +253,6 @@ func (w *world) checkClaim(c ran) {
 			}
 		}
 	}
-}
-
-// stepName tells the steps of a directory apart.
-func stepName(s report.AppliedStep) string {
-	return fmt.Sprint(s.Collection, s.Pairs, s.Into, s.Pass, s.Listed)
 }
 
 // expect counts a value that a finished conversion may have misread, with the probability. Of random

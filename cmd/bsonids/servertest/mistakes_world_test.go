@@ -16,8 +16,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -68,7 +68,6 @@ type wish struct {
 	trust []string
 	extra []string // flags
 	was   string   // the plan before it was edited last
-	done  []string // the steps that were done before, by their files
 }
 
 // ran is a command that has ended.
@@ -261,7 +260,7 @@ func (w *world) logged(dir string, v *tracked) bool {
 	}
 	return slices.ContainsFunc(w.files(dir, "*.undo"), func(log string) bool {
 		var b bytes.Buffer
-		_ = convert.WriteText(&b, log) // as far as it is whole
+		_ = undolog.WriteText(&b, log) // as far as it is whole
 		return bytes.Contains(b.Bytes(), bytes.TrimSuffix(old, []byte("}")))
 	})
 }

@@ -236,7 +236,7 @@ func TestFieldWithDot(t *testing.T) {
 
 // The files of all collections of a plan are opened before the first one is changed.
 func TestPlanFilesBeforeWrites(t *testing.T) {
-	for _, name := range []string{"d.undo", "d.skipped.jsonl"} {
+	for _, name := range []string{"d.skipped.jsonl"} {
 		c := newScene(t, 30, uuidrep.JavaLegacy)
 		seed(t, c.db.Collection("d"), 30, uuidrep.JavaLegacy)
 		c.plan()

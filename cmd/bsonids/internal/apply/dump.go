@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -113,37 +112,22 @@ func (w *writer) open(in *dump.Input) (err error) {
 	if w.state, err = plan.Lock(w.Dir); err != nil {
 		return migration.FileError(err)
 	}
-	now, err := plan.ReadFile(w.Dir)
-	if err != nil {
-		return migration.FileError(err)
-	}
-	if now.Digest() != w.Plan.Digest() {
+	if w.state.Plan.Digest() != w.Plan.Digest() {
 		return failure.Usagef("%s was edited while it was read: run the same command again", filepath.Join(w.Dir, plan.PlanFile))
 	}
-	path := w.skipFile() + ".tmp"
-	if err = os.RemoveAll(path); err == nil { // of a run that was killed
-		w.list, err = convert.OpenSkipList(path, "", nil)
-	}
+	w.list, err = convert.CreateSkipList(w.skipFile(), "")
 	return migration.FileError(err)
 }
 
 // skipFile returns the path of the list of the values that the last output has left.
 func (w *writer) skipFile() string { return filepath.Join(w.Dir, plan.SkipFile) }
 
-// save gives the list of the values that were left its name, and writes to the ledger what was done. Until then,
+// save gives the list of the values that were left its name, and notes what was done. Until then,
 // the directory tells of the output before.
 func (w *writer) save(steps []report.AppliedStep) error {
 	list := w.list
 	w.list = nil
-	err := list.Close()
-	switch {
-	case err != nil:
-	case list.Begun():
-		err = os.Rename(list.Path(), w.skipFile())
-	default:
-		err = errors.Join(os.RemoveAll(list.Path()), os.RemoveAll(w.skipFile()))
-	}
-	if err != nil {
+	if err := list.Close(); err != nil {
 		return migration.FileError(err)
 	}
 	c := &plan.Converted{Out: w.Out, Ended: time.Now().UTC().Format(time.RFC3339)}
@@ -151,15 +135,15 @@ func (w *writer) save(steps []report.AppliedStep) error {
 		c.Out = migration.Absolute(c.Out)
 	}
 	for _, a := range steps {
-		c.Steps = append(c.Steps, a.Changed)
+		c.Steps = append(c.Steps, plan.ConvertedStep(a.Changed))
 	}
-	return w.state.AdoptDump(w.Plan, c)
+	return migration.FileError(w.state.WriteConverted(c))
 }
 
 // close closes what open opened, and removes what is not whole.
 func (w *writer) close() (err error) {
 	if w.list != nil {
-		err = errors.Join(w.list.Close(), os.RemoveAll(w.list.Path()))
+		err = w.list.Discard()
 	}
 	if w.out != nil {
 		err = errors.Join(err, w.out.Close())

@@ -1,5 +1,5 @@
 // Package apply converts the collections of a plan. It takes the lock of each, decides which values are
-// converted, opens the files, and resumes what an earlier run has begun.
+// converted, and opens the files.
 package apply
 
 import (
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
@@ -34,10 +34,12 @@ type Planned struct {
 	*migration.Session // set by Apply, with db
 	db                 *mongo.Database
 
-	plan   *plan.Plan // as a person has edited it
-	state  *plan.State
-	edited plan.Edited
-	works  []work
+	plan     *plan.Plan
+	state    *plan.State
+	recorded *migration.Recorded
+	// unanswered are the collections of which the record has no run, and the directory a log, with the limit of a batch.
+	unanswered map[string]time.Duration
+	works      []work
 	// definitions are those of the database with values that are converted.
 	definitions []report.Definition
 }
@@ -48,8 +50,8 @@ type work struct {
 	steps      []*step
 }
 
-// Open opens the directory of a migration, and locks it to write. It then reads the plan in it, and finds what
-// was edited since the plan was applied. The error is a usage error. The caller must close the Planned.
+// Open opens the directory of a migration, and locks it to write. The error is a usage error. The caller must close the
+// Planned.
 func Open(o PlanOptions) (_ *Planned, err error) {
 	p := &Planned{PlanOptions: o}
 	open := plan.Look
@@ -65,24 +67,18 @@ func Open(o PlanOptions) (_ *Planned, err error) {
 	return p, nil
 }
 
-func (p *Planned) open() (err error) {
-	if p.plan, err = plan.ReadFile(p.Dir); err != nil {
-		return migration.FileError(err)
-	}
-	if p.plan.Dump != nil {
+func (p *Planned) open() error {
+	if p.plan = p.state.Plan; p.plan.Dump != nil {
 		return failure.Usagef("%s: the plan is about a dump", p.Dir)
 	}
 	if err := migration.MayApply(p.Dir, p.plan); err != nil {
 		return err
 	}
-	p.edited, err = p.state.Edit(p.plan)
-	if err != nil {
-		return migration.FileError(err)
-	}
-	for _, g := range p.edited.Groups(p.plan) {
+	for _, g := range p.plan.Groups() {
 		for i, s := range g {
-			st, err := p.step(s)
-			if err != nil {
+			st := &step{Step: s, of: p, conversion: p.plan.Conversion(s.Task), result: migration.Fresh(s)}
+			var err error
+			if st.what, err = migration.Describe(p.plan.Database, s.Task); err != nil {
 				return &migration.CollectionError{Collection: s.Collection, Err: err}
 			}
 			if i == 0 || g[i-1].Collection != s.Collection {
@@ -98,14 +94,6 @@ func (p *Planned) open() (err error) {
 	return nil
 }
 
-// step returns the conversion of a step.
-func (p *Planned) step(s plan.Step) (*step, error) {
-	st := &step{Step: s, of: p, Files: s.Files(p.Dir), before: p.state.Before(s), fresh: p.edited.IsNew(s), result: migration.Fresh(s)}
-	var err error
-	st.what, err = migration.Describe(p.plan.Database, s.Task)
-	return st, err
-}
-
 // Close closes the directory, if it is open.
 func (p *Planned) Close() error { return p.state.Close() }
 
@@ -115,8 +103,8 @@ type Result struct {
 	Values, Documents int64 // changed in this run
 	Wrote             bool  // something was changed, or may have been
 	Incomplete        bool  // values were skipped, or would be because another document has them, or a copy differs
-	// Denied is the error with which a run would end that writes, because the user lacks privileges. It is nil if there is
-	// none, or if this one wrote.
+	// Denied is the error with which a rehearsal ends after its report: the user lacks privileges, or undo logs have
+	// faults. It is nil if there is none, or if this run wrote.
 	Denied error
 }
 
@@ -128,19 +116,31 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 		s.Pace = patience.Steered(plan.SteeringOf(p.Dir), s.Warn)
 	}
 	p.Batch, p.Workers = s.Gentle(ctx, min(p.AtOnce, len(p.works)), p.Batch, p.Workers)
-	r.Applied = report.Applied{Database: p.plan.Database, Written: p.Write, Changes: p.edited.Changes}
+	r.Applied = report.Applied{Database: p.plan.Database, Written: p.Write}
 	s.About(p.plan.Database)
-	for _, c := range p.edited.Changes {
-		s.Warn("the plan was edited: %s", c)
-	}
-	var all []plan.Step
-	for _, st := range p.steps() {
-		all = append(all, st.Step)
-	}
-	if r.Denied, err = s.Allowed(ctx, migration.WorkOf(p.plan, all), p.Write, privilege.Apply, privilege.Verify, privilege.Cutover, privilege.Release, privilege.Undo); err != nil {
+	if r.Denied, err = s.Allowed(ctx, migration.WorkOf(p.plan, p.plan.Steps()), p.Write, privilege.Apply, privilege.Verify, privilege.Cutover, privilege.Release, privilege.Undo); err != nil {
 		return r, err
 	}
-	if err := s.Fits(ctx, p.plan.Database, p.state); err != nil {
+	if p.recorded, err = s.Recorded(ctx, p.plan.Database); migration.Denied(err) && !p.Write {
+		p.recorded, err = &migration.Recorded{}, nil
+	}
+	if err == nil {
+		err = p.recorded.Edited(p.Dir, p.plan)
+	}
+	if err == nil {
+		err = p.clash(ctx)
+	}
+	if err != nil {
+		return r, err
+	}
+	faults, err := p.recorded.Faults(p.state)
+	if err != nil {
+		return r, err
+	}
+	for _, f := range faults {
+		s.Warn("%v; what it had cannot be undone", f)
+	}
+	if p.unanswered, err = p.recorded.Unanswered(p.state); err != nil {
 		return r, err
 	}
 	sv, err := p.judge(ctx)
@@ -152,13 +152,13 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 	}
 	r.Definitions = p.definitions
 	if !p.Write {
+		if len(faults) > 0 && r.Denied == nil {
+			r.Denied = &failure.Error{Kind: failure.Failed, Text: "undo logs are not whole, or of runs that the record lacks: see the warnings"}
+		}
 		if r.Steps, err = p.expected(ctx, sv); err == nil {
 			r.Duplicates, err = p.duplicates(ctx, sv)
 		}
 		r.Incomplete = r.Duplicates.Any()
-		return r, err
-	}
-	if err := p.seal(sv); err != nil {
 		return r, err
 	}
 	err = p.convert(ctx, &r)
@@ -169,7 +169,7 @@ func (p *Planned) Apply(ctx context.Context, s *migration.Session) (r Result, er
 func (p *Planned) sharded(ctx context.Context) error {
 	var problems []string
 	for _, st := range p.steps() {
-		if p.state.Of(st.Step).Done {
+		if st.Into == "" || st.done() {
 			continue // a cutover may have put the copy in its place
 		}
 		why, err := p.unsharded(ctx, st.Step)
@@ -215,9 +215,7 @@ func (p *Planned) convert(ctx context.Context, r *Result) error {
 	if err := p.count(ctx); err != nil {
 		return err
 	}
-	if err := p.begin(ctx); err != nil {
-		return err
-	}
+	p.Begin(p.state)
 	// Once for all collections.
 	if err := p.Do(ctx, func() error { return p.Limit(ctx, p.db, p.works[0].collection) }); err != nil {
 		return err
@@ -235,17 +233,9 @@ func (r *Result) add(works []work) (failed error) {
 	for _, w := range works {
 		for _, st := range w.steps {
 			a := st.result
-			if a.Skipped > 0 && !st.Listed { // later steps may have converted some
-				if now := migration.StepOf(st.of.state, st.Step); now.Status == report.DoneStep {
-					a.Skipped = now.Skipped
-				}
-				if a.Skipped == 0 {
-					a.SkipList = ""
-				}
-			}
 			r.Steps = append(r.Steps, a)
 			r.Values, r.Documents = r.Values+st.values, r.Documents+st.changed
-			r.Incomplete = r.Incomplete || a.Skipped > 0 || a.Status == report.Unverified
+			r.Incomplete = r.Incomplete || a.Skipped > 0 || a.Late > 0 || a.Status == report.Unverified
 			r.Wrote = r.Wrote || st.changed > 0 || a.Status == report.Stopped
 			if st.err != nil && (failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, errStopped)) {
 				failed = &migration.CollectionError{Collection: st.Collection, Err: st.err}
@@ -262,13 +252,8 @@ func (r *Result) add(works []work) (failed error) {
 // cannot is found before the first one is changed.
 func (p *Planned) mayOpen() error {
 	for _, st := range p.steps() {
-		for _, path := range []string{st.UndoLog, st.SkipList} {
-			if path == "" {
-				continue
-			}
-			if err := files.MayWrite(path); err != nil {
-				return migration.FileError(err)
-			}
+		if err := files.MayWrite(st.SkipList(p.Dir)); err != nil {
+			return migration.FileError(err)
 		}
 	}
 	return nil
@@ -319,13 +304,4 @@ func (p *Planned) each(ctx context.Context, carryOut func(ctx context.Context, s
 		})
 	}
 	running.Wait()
-}
-
-// begin notes in the record that the plan is under way, for bsonids status on other machines.
-func (p *Planned) begin(ctx context.Context) error {
-	var steps []record.PlanStep
-	for _, st := range p.steps() {
-		steps = append(steps, record.PlanStep{Task: st.Task, Conversion: p.state.Of(st.Step).Conversion, Documents: st.documents})
-	}
-	return p.BeginPlan(ctx, p.state, steps)
 }

@@ -40,17 +40,18 @@ Before the first write, it reads every document of the database once more and
 makes all decisions. If a field or a collection appeared, or if the evidence of a
 field has changed since the plan was made, it changes nothing.
 
-DIR then has the progress, the undo log and the skip list of each conversion. apply
-can be stopped at any moment, also by SIGKILL, and the same command continues. It
-works from a copy of the plan in the ledger of DIR. An edit of the plan takes effect
-when apply is started again, which lists what was changed:
+DIR then has an undo log of each run that changed values, and the skip list of each
+conversion. apply can be stopped at any moment, also by SIGKILL, and run again, also
+with another directory or on another machine: it reads everything and converts
+what is left, until a pass finds nothing. If services write old values all the time, it
+ends after three passes, with the exit code 3.
 
-  leave to convert   the field is decided and converted, also in a collection that
-                     is finished, until a cutover fences it
-  trust added        values that were listed as skipped are converted, each if it
-                     is as it was listed
+An edit of the plan takes effect when apply is run again:
+
+  leave to convert   the field is decided and converted, until a cutover fences it
+  trust added        values that were listed as skipped are converted
   other edits        of what has converted values are errors: put them back, or run
-                     bsonids undo, after which apply begins with new files
+                     bsonids undo
 
 A collection with into in the plan is copied. bsonids cutover brings the copy up to date,
 and puts it in the place of its collection.

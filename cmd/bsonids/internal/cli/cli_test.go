@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
 type result struct {
@@ -72,8 +73,8 @@ func TestFailures(t *testing.T) {
 		{"scan --output xml --uri GONE", failure.ExitUsage, "table, json, html"},
 		{"scan --fail-on legacy,other --uri GONE", failure.ExitUsage, `"other" must be one of`},
 		{"scan --sample 0 --uri GONE", failure.ExitUsage, "--sample"},
-		{"verify PLAN --uri GONE", failure.ExitUsage, "no plan was applied"},
-		{"undo PLAN --uri GONE", failure.ExitUsage, "no plan was applied"},
+		{"verify PLAN --uri GONE", failure.ExitUnreachable, "cannot be reached"},
+		{"undo PLAN --uri GONE", failure.ExitUnreachable, "cannot be reached"},
 		{"undo NONE --uri GONE", failure.ExitUsage, "no such file"},
 		{"plan NONE --uri GONE --db ''", failure.ExitUsage, "--db is empty"},
 		{"apply PLAN --uri GONE --out ''", failure.ExitUsage, "--out is empty"},
@@ -152,10 +153,10 @@ func TestCurable(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{&convert.RecordError{Record: convert.LedgerRecord, Path: "s", Err: errors.New("it belongs to another conversion")}, false},
+		{&files.Error{What: "the ledger", Path: "s", Err: errors.New("it belongs to another conversion")}, false},
 		{&record.Error{Text: "another run has taken over", Err: record.ErrTakenOver}, false},
 		{&documents.Error{Reason: "the validator rejects it"}, false},
-		{&convert.RecordError{Record: convert.UndoRecord, Path: "u", Err: &fs.PathError{Op: "write", Path: "u", Err: syscall.ENOSPC}}, true},
+		{&files.Error{What: undolog.Name, Path: "u", Err: &fs.PathError{Op: "write", Path: "u", Err: syscall.ENOSPC}}, true},
 		{failure.Usagef("a wrong flag"), false},
 		{context.Canceled, true},
 	} {

@@ -141,11 +141,6 @@ func (o *switchVerb) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.state != nil && !o.release && !o.work.RollBack { // these two have all that they need in the record
-		if err := s.Fits(ctx, o.work.Database, o.state); err != nil {
-			return err
-		}
-	}
 	o.work.Aside = o.asides.Keep
 	defer func() { err = errors.Join(err, o.asides.Close()) }()
 	e := exchange.New(s, o.work)

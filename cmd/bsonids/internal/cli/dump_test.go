@@ -234,7 +234,7 @@ func TestDumpFlags(t *testing.T) {
 		{"apply M --out D", "exists already"},
 		{"apply M --out D/new", "directory of the input"},
 		{"apply M --out -", "the dump is a directory"},
-		{"verify M", "no plan was applied"},
+		{"verify M", "bsonids apply --out has not converted the dump"},
 		{"verify M D", "verify takes fewer arguments"},
 		{"verify applied D O", "no such file"},
 	} {

@@ -20,7 +20,7 @@ import (
 func planned(t *testing.T, into string) string {
 	t.Helper()
 	dir := t.TempDir()
-	p := &plan.Plan{Database: "shop", Collections: []plan.Collection{{Name: "orders", Into: into,
+	p := &plan.Plan{Database: "shop", Migration: "0123456789abcdef", Collections: []plan.Collection{{Name: "orders", Into: into,
 		Fields: []plan.Field{{Path: "id", Stored: kinds.Subtype3, Decision: plan.Convert("javaLegacy"), Trust: true,
 			Evidence: []plan.Evidence{{Order: "javaLegacy", By: decide.None}}}}}}}
 	if err := os.WriteFile(filepath.Join(dir, plan.PlanFile), p.Text(), 0o600); err != nil {

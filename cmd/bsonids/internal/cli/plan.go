@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,25 +103,18 @@ func (o *planVerb) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	_, missing := os.Stat(o.dir)
 	d, err := plan.Create(o.dir)
 	if err != nil {
 		return migration.FileError(err)
 	}
-	defer func() {
-		end := d.Close
-		if err != nil && errors.Is(missing, fs.ErrNotExist) {
-			end = d.Discard
-		}
-		err = errors.Join(err, end())
-	}()
 	p, err := o.build(ctx, d, in)
+	if err == nil {
+		err = migration.FileError(d.WritePlan(p))
+	}
 	if err != nil {
-		return err
+		return errors.Join(err, d.Discard())
 	}
-	if err := d.WritePlan(p); err != nil {
-		return migration.FileError(err)
-	}
+	defer func() { err = errors.Join(err, d.Close()) }()
 	o.count(p, plan.PlanFile)
 	if o.server == nil { // of a dump
 		return nil
@@ -185,7 +176,11 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 		return err
 	}
 	var failed error
-	p, notes, err := d.Update(sv, name, o.collections, func(p *plan.Plan) error {
+	recorded, err := s.Recorded(ctx, p.Database)
+	if err != nil && !migration.Denied(err) {
+		return err
+	}
+	p, notes, err := d.Update(sv, name, o.collections, recorded.Begun(p), func(p *plan.Plan) error {
 		failed = s.PlanDuplicates(ctx, sv, o.dir, p)
 		return failed
 	})

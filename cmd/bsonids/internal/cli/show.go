@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
 type showVerb struct {
@@ -23,7 +23,7 @@ type showVerb struct {
 func (o *showVerb) define() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show VALUE|FILE",
-		Short: "Explain a UUID or ObjectID in any form that shells and drivers write, or print an undo log or a ledger",
+		Short: "Explain a UUID or ObjectID in any form that shells and drivers write, or print an undo log",
 		Long: `show explains one identifier: its version, variant and time, the UUID in each byte
 order or, if the form determines it, an expression for mongosh in each
 representation, and with --all how drivers print it.
@@ -48,14 +48,13 @@ of csharpLegacy or javaLegacy, which bsonids makes, and of version 7 of a draft 
 2021, if it is from 2021 until in a year. --i3core adds the formats of the i3core
 library that the bits fit, and with --all their fields.
 
-show FILE prints an undo log or a ledger as text, with a record on each line: of
-an undo log, one document in canonical extended JSON, with the old and the new
-values. --output does not change it.`,
+show FILE prints an undo log as text, with a record on each line: one document in
+canonical extended JSON, with the old and the new values. --output does not change it.`,
 		Example: `  bsonids show 00112233-4455-6677-8899-aabbccddeeff
   bsonids show 'BinData(3, "d2ZVRDMiEQD/7t3Mu6qZiA==")'
   bsonids show "Binary(b'0123456789abcdef', 3)" --all
   bsonids show '{"$oid": "699dfad90ca573f85c0eec1c"}' --output json
-  bsonids show orders.undo`,
+  bsonids show 8f3a61c29b04d7e5.undo`,
 		Args: arguments(1),
 	}
 	cmd.Flags().BoolVar(&o.i3core, "i3core", false, "also read the formats of the i3core library")
@@ -79,5 +78,5 @@ func (o *showVerb) run(context.Context) error {
 // file prints a file of a conversion as text.
 func (o *showVerb) file(path string) error {
 	out := bufio.NewWriter(o.out)
-	return migration.FileError(errors.Join(convert.WriteText(out, path), out.Flush()))
+	return migration.FileError(errors.Join(undolog.WriteText(out, path), out.Flush()))
 }

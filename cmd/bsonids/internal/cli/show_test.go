@@ -8,10 +8,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
 // What show prints of one value fits on a screen of 80 columns and 24 lines. With --all it prints more, and JSON is the same.
@@ -50,26 +52,20 @@ func TestShowFitsScreen(t *testing.T) {
 	}
 }
 
-// show prints an undo log and a ledger as text. Any other file, and an undo log that is damaged, is an error.
+// show prints an undo log as text. Any other file, and an undo log that is damaged, is an error.
 func TestShowFile(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	l, err := convert.OpenUndoLog(path("undo"), convert.Header{ID: "x", Database: "shop", Task: kinds.Task{Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy"}}}}, 0)
-	if err != nil {
+	l := undolog.New(dir, undolog.Header{Run: "x", Database: "shop", Task: kinds.Task{Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy"}}}})
+	entry := undolog.Entry{ID: bson.RawValue{Type: bson.TypeNull}, Changes: []rule.Change{{Path: "a", Old: rule.Null, New: rule.Null}}}
+	if err := errors.Join(l.Append([]undolog.Entry{entry, entry}), l.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s, err := ledger.OpenFile(path("ledger"))
-	if err == nil {
-		err = s.Begin("first")
-	}
-	if err != nil {
+	b, err := os.ReadFile(l.Path())
+	if err = errors.Join(err, os.WriteFile(path("other"), []byte("text"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(path("undo"))
-	if err = errors.Join(err, l.Close(), s.Close(), os.WriteFile(path("other"), []byte("text"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	b[len(b)-3] ^= 1
+	b[len(b)/2] ^= 1
 	if err := os.WriteFile(path("damaged"), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +74,7 @@ func TestShowFile(t *testing.T) {
 		code int
 		want string
 	}{
-		{path("undo"), failure.ExitOK, `"database":"shop","conversion":{"collection":"orders"`},
-		{path("ledger"), failure.ExitOK, `{"run":"first"}`},
+		{l.Path(), failure.ExitOK, `"database":"shop","conversion":{"collection":"orders"`},
 		{path("damaged"), failure.ExitUsage, path("damaged")},
 		{path("other"), failure.ExitUsage, path("other")},
 		{dir, failure.ExitUsage, dir},

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -32,8 +31,9 @@ changed and skipped, how fast they are, and how long they still take.
 
 It reads the record that conversions write to the database every two seconds,
 and therefore shows runs on other machines, too. With the directory of a
-migration, it shows the conversions of its plan, also those that have not begun, and
-reads the files in it. It needs no server then, but shows more with one.
+migration, it shows the conversions of its plan, also those that have not begun. If
+an undo log in DIR is missing, cut off or damaged, or if the record lacks its run,
+status says so after everything else, and the exit code is 1.
 
 It also shows whether apply and undo are paused, and how many documents they write
 per second at most: see bsonids apply --help.
@@ -69,19 +69,10 @@ func (o *statusVerb) complete() (err error) {
 
 func (o *statusVerb) run(ctx context.Context) (err error) {
 	r := report.Status{Time: time.Now().UTC(), Cutovers: []report.CutoverStatus{}}
-	if o.state == nil {
-		r, err = o.recorded(ctx, nil)
-	} else if r.Steps = status.Of(o.state); o.state.Plan.Dump == nil && (o.uriFile != "" || o.connectionString() != "") {
-		now, failed := o.recorded(ctx, r.Steps)
-		switch {
-		case failed == nil:
-			r = now
-		case errors.Is(failed, context.Canceled):
-			return failed
-		default:
-			o.Warn("the record of conversions cannot be read, only the directory: %s", o.explain(failed).Text)
-			r.Unfit = now.Unfit
-		}
+	if o.state != nil && o.state.Plan.Dump != nil {
+		r.Steps, err = status.Of(o.state)
+	} else {
+		r, err = o.recorded(ctx)
 	}
 	if err != nil {
 		return err
@@ -94,24 +85,20 @@ func (o *statusVerb) run(ctx context.Context) (err error) {
 			o.Warn("%v", err)
 		}
 	}
-	return o.print(r, true)
+	if err := o.print(r, true); err != nil || len(r.Faults) == 0 {
+		return err
+	}
+	return &failure.Error{Kind: failure.Failed, Text: "undo logs are not whole, or of runs that the record lacks: undo and verify name what is missing"}
 }
 
 // recorded returns what the record says, with the next command for each cutover.
-func (o *statusVerb) recorded(ctx context.Context, steps []report.StepStatusOf) (r report.Status, err error) {
+func (o *statusVerb) recorded(ctx context.Context) (r report.Status, err error) {
 	o.retryFor = 0 // a person waits
 	s, err := o.session(ctx, server.Read)
 	if err != nil {
 		return r, err
 	}
-	unfit := ""
-	if o.state != nil {
-		if err := s.Fits(ctx, o.database, o.state); err != nil {
-			unfit = o.explain(err).Text
-		}
-	}
-	r, err = status.Record(ctx, s, o.database, steps)
-	r.Unfit = unfit
+	r, err = status.Record(ctx, s, o.database, o.state)
 	for i := range r.Cutovers {
 		c := &r.Cutovers[i]
 		verb, flags := "cutover", []string(nil)

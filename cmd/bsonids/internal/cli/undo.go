@@ -42,10 +42,14 @@ Between the exchange and the release, documents that were inserted or changed in
 new collection in spite of its validator are written to a file in DIR and named, and
 undo changes nothing without --allow-changed. Copies stay until you drop them.
 
-undo can be stopped at any moment and run again. The conversions do not go on
-after it: the next bsonids apply begins them with new files. undo waits for the last
-writes of a conversion that was killed. The files pause and rate in DIR steer undo
-as they steer apply.
+undo goes by the undo logs in DIR. If one that the record names is missing or has lost
+its end, undo names it and changes nothing; --without-lost-logs restores the rest. If
+the record lacks the run of a log, nothing tells whether that log has lost its end:
+--without-record goes by what it has.
+
+undo can be stopped at any moment and run again. The next bsonids apply converts
+again. undo waits for the last writes of a conversion that was killed. The files pause
+and rate in DIR steer undo as they steer apply.
 
 With --db and the id that bsonids status --db prints, undo puts the old collections of
 one cutover back, for example if the directory is lost.`,
@@ -57,6 +61,11 @@ one cutover back, for example if the directory is lost.`,
 	o.changeFlags(cmd, &o.work.Batch, &o.work.Write)
 	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover, whose id as bsonids status prints it is then given instead of DIR")
 	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept what cannot be restored, because other programs changed it since, and end the undo")
+	cmd.Flags().BoolVar(&o.work.WithoutLost, "without-lost-logs", false, "restore the rest if undo logs are missing, cut off or damaged")
+	cmd.Flags().BoolVar(&o.work.WithoutRecord, "without-record", false, "go by the undo logs whose runs the record lacks, although nothing tells whether they are whole")
+	for _, flag := range []string{"without-lost-logs", "without-record"} {
+		cmd.MarkFlagsMutuallyExclusive("db", flag)
+	}
 	return cmd
 }
 
@@ -103,9 +112,9 @@ func (o *undoVerb) putBack(ctx context.Context, s *migration.Session, state *pla
 
 // plan undoes all conversions of a plan.
 func (o *undoVerb) plan(ctx context.Context) (err error) {
-	open, mode := plan.ReadState, server.Read
+	open, mode := plan.Look, server.Read
 	if o.work.Write {
-		open, mode = plan.LockState, server.Write
+		open, mode = plan.Lock, server.Write
 	}
 	state, err := open(o.args[0])
 	if err != nil {

@@ -40,8 +40,8 @@ With the plan of a dump, verify compares the dump with its conversion, document 
 document. If one of them was a pipe, give the paths of both; one may be - for
 standard input.
 
-verify changes nothing. The exit code is 0 if the proof holds and 3 if it does
-not. The proof fails if other programs changed or deleted documents since the
+verify changes nothing. The exit code is 0 if the proof holds and nothing is left, and
+3 otherwise. The proof fails if other programs changed or deleted documents since the
 conversion, unless --allow-changed is given.`,
 		Example: `  bsonids verify shop.d
   bsonids verify dump.d shop.archive shop-standard.archive`,
@@ -56,7 +56,7 @@ conversion, unless --allow-changed is given.`,
 
 func (o *verifyVerb) run(ctx context.Context) error {
 	dir, paths := o.args[0], o.args[1:] // of a dump and its conversion
-	state, err := plan.ReadState(dir)
+	state, err := plan.Look(dir)
 	var p report.Proof
 	switch {
 	case err != nil:
@@ -79,5 +79,5 @@ func (o *verifyVerb) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.print(p, p.Proven)
+	return o.print(p, p.Proven && p.Left() == 0)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -24,7 +25,7 @@ type wayOn struct {
 // belong to the conversion or is damaged, if another run has taken over, if the server rejects a
 // document, or if the collection was dropped.
 func curable(err error) bool {
-	var file *convert.RecordError
+	var file *files.Error
 	var refused *record.Error
 	var document *documents.Error
 	var lost *convert.LostError

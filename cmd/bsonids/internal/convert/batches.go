@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -24,7 +25,7 @@ var errNotBegun = errors.New("not begun")
 type stages[B any] struct {
 	// plan makes a batch of at most size documents, or of as many as pace admits at once. A page may have
 	// several batches.
-	plan func(number int, docs []bson.Raw) (B, error)
+	plan func(docs []bson.Raw) (B, error)
 	size int
 	pace *patience.Pace
 	// prepare is called with up to ahead batches that have been read meanwhile, for one group after
@@ -42,7 +43,7 @@ type stages[B any] struct {
 // ends or a batch fails, no further batch is prepared. If ctx ends, or a batch cannot be prepared, those
 // that are prepared are processed. inBatches returns the first error, or the cause of ctx if not every
 // batch was processed.
-func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patient *patience.Patience, s stages[B]) error {
+func inBatches[B any](ctx context.Context, p *documents.Pages, patient *patience.Patience, s stages[B]) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	reading, stop := context.WithCancelCause(ctx)
@@ -50,6 +51,7 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patie
 
 	workers := max(1, s.workers)
 	batches, prepared := make(chan B, max(workers, s.ahead)), make(chan B, max(workers, s.ahead)-1)
+	var done atomic.Int64 // batches
 	var failure error
 	var once sync.Once
 	fail := func(err error) { once.Do(func() { failure = err; stop(err); cancel(err) }) }
@@ -83,25 +85,25 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patie
 				_ = s.pace.Hold(reading) // what is prepared is processed if ctx ends
 				if err := s.process(reading, work, b); err != nil {
 					fail(err)
+				} else {
+					done.Add(1)
 				}
 			}
 		})
 	}
-	n := 0
+	begun := int64(0)
 	err := p.Each(reading, patient, func(docs []bson.Raw) error {
 		for docs := range slices.Chunk(docs, s.pace.Batch(s.size)) {
-			b, err := s.plan(n, docs)
+			b, err := s.plan(docs)
 			if err != nil {
 				return err
 			}
-			last := docs[len(docs)-1].Lookup("_id")
-			t.begin(n, bson.RawValue{Type: last.Type, Value: slices.Clone(last.Value)})
+			begun++
 			select {
 			case batches <- b:
 			case <-reading.Done():
 				return context.Cause(reading)
 			}
-			n++
 		}
 		return nil
 	})
@@ -111,7 +113,7 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, t *tracker, patie
 		return failure
 	}
 	// All batches may have been read, and some still waiting, when the work was stopped.
-	if err == nil && !t.complete() {
+	if err == nil && done.Load() < begun {
 		return context.Cause(ctx)
 	}
 	return err
@@ -133,17 +135,19 @@ func waitingIn[B any](batches <-chan B, group []B, most int) []B {
 	return group
 }
 
-// run is what conversions in place and into a copy share: the counts, how far they have come, and the state.
+// run is what conversions in place and into a copy share: the counts, and whether the collections are there.
 type run struct {
 	Options
-	tracker *tracker
-	there   *presence // the collections of the run
-	mu      sync.Mutex
-	res     Result
-	saved   time.Time
-	// before has the counts of earlier runs for the documents up to the position from which this one
-	// continues.
-	before Totals
+	there *presence // the collections of the run
+	mu    sync.Mutex
+	res   Result
+}
+
+// Totals are the numbers of documents and of values that a conversion has read, changed or left unchanged.
+type Totals struct{ Read, Changed, Values, Skipped int64 }
+
+func (t *Totals) add(o Totals) {
+	t.Read, t.Changed, t.Values, t.Skipped = t.Read+o.Read, t.Changed+o.Changed, t.Values+o.Values, t.Skipped+o.Skipped
 }
 
 func newRun(coll *mongo.Collection, o Options) *run {
@@ -156,29 +160,18 @@ func newRun(coll *mongo.Collection, o Options) *run {
 	if o.Batch == 0 {
 		o.Batch = batchSize
 	}
-	r := &run{Options: o, tracker: newTracker(), there: &presence{patience: o.Patience, now: time.Now}, res: Result{SkippedFor: rule.Tally{}}}
+	r := &run{Options: o, there: &presence{patience: o.Patience, now: time.Now}, res: Result{SkippedFor: rule.Tally{}}}
 	r.there.add(coll, o.UUID)
 	return r
 }
 
-// continues begins where the state says that an earlier run has ended.
-func (r *run) continues() {
-	s := r.State
-	r.tracker.position = s.Position.raw()
-	r.before = Totals{Changed: s.Changed, Values: s.Values, Skipped: s.Skipped}
-	r.res.Earlier = r.before
-}
-
-// leave counts and lists values of a document that are left unchanged. counts are those of its batch, or nil.
-func (r *run) leave(id bson.RawValue, left []rule.Left, counts *Totals) {
+// leave counts and lists values of a document that are left unchanged.
+func (r *run) leave(id bson.RawValue, left []rule.Left) {
 	if len(left) == 0 {
 		return
 	}
 	r.mu.Lock()
 	r.res.Skipped++
-	if counts != nil {
-		counts.Skipped++
-	}
 	for _, l := range left {
 		r.res.SkippedFor.Add(l.Reason, 1)
 	}
@@ -186,54 +179,30 @@ func (r *run) leave(id bson.RawValue, left []rule.Left, counts *Totals) {
 	r.SkipList.add(id, left)
 }
 
-// report reports the counts of all runs.
+// count counts documents that were changed, and their values.
+func (r *run) count(n Totals) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.res.Totals.add(n)
+}
+
+// report reports the counts.
 func (r *run) report() {
 	r.mu.Lock()
-	all := r.res.All()
+	all := r.res.Totals
 	r.mu.Unlock()
 	r.Report(all)
 }
 
-// done notes that a batch is done. It saves the state when that is due.
-func (r *run) done(ctx context.Context, batch int, n Totals) error {
+// done notes that the documents of a batch are done.
+func (r *run) done(ctx context.Context, documents int) error {
 	if err := r.SkipList.Err(); err != nil {
 		return err
 	}
-	r.tracker.done(batch, n)
-	r.mu.Lock()
-	r.res.Read += n.Read
-	due := time.Since(r.saved) >= checkpointEvery
-	r.mu.Unlock()
+	r.count(Totals{Read: int64(documents)})
 	r.report()
-	r.Progress(int(n.Read))
-	if !due {
-		return r.there.sometimes(ctx)
-	}
-	at := r.tracker.checkpoint(r.Undo.Size)
-	if err := r.there.check(ctx); err != nil {
-		return err
-	}
-	return r.saveAt(at)
-}
-
-// save saves how far the conversion has come.
-func (r *run) save() error { return r.saveAt(r.tracker.checkpoint(r.Undo.Size)) }
-
-func (r *run) saveAt(at checkpoint) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.State
-	if r.Retry == nil { // a list is read from its beginning again
-		if at.position.Type != 0 {
-			s.Position = newPosition(at.position)
-		}
-		s.UndoOffset = at.offset
-	}
-	s.UndoSize = r.Undo.Size()
-	at.counts.add(r.before)
-	s.Changed, s.Values, s.Skipped = at.counts.Changed, at.counts.Values, at.counts.Skipped
-	r.saved = time.Now()
-	return s.Save()
+	r.Progress(documents)
+	return r.there.sometimes(ctx)
 }
 
 // turn waits until n more documents may be written. It returns errNotBegun if ctx ends first.
@@ -245,16 +214,19 @@ func (o *Options) turn(ctx context.Context, n int) error {
 	return err
 }
 
-// mayBegin calls Check before a write. The context it returns limits the time of the check and the
-// write together.
-func (o *Options) mayBegin(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.BatchTimeout, bulk.Timeout))
-	if o.Check == nil {
-		return ctx, cancel, nil
-	}
-	if err := o.Check(patience.Undated(ctx), o.Undo.Size()); err != nil {
+// mayBegin calls Check before a write whose old values end at the offset logged of the undo log. The context that it
+// returns limits the time from the check to the end of the write.
+func (o *Options) mayBegin(ctx context.Context, logged int64) (context.Context, context.CancelFunc, error) {
+	limit, checked := cmp.Or(o.BatchTimeout, bulk.Timeout), time.Now()
+	if o.Check != nil {
+		checking, cancel := context.WithDeadline(ctx, checked.Add(limit))
+		var err error
+		checked, err = o.Check(patience.Undated(checking), logged)
 		cancel()
-		return nil, nil, err
+		if err != nil {
+			return nil, nil, err
+		}
 	}
+	ctx, cancel := context.WithDeadline(ctx, checked.Add(limit))
 	return ctx, cancel, nil
 }

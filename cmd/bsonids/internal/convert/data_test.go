@@ -1,63 +1,58 @@
 package convert
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
 var marshal = kindstest.Marshal
 
-// header returns the header of an undo log of the conversion.
-func header() Header {
-	return Header{ID: "0123456789abcdef", Database: "d", Task: kinds.Task{Collection: "c", Pairs: []kinds.Pair{{From: "javaLegacy"}}}}
+var errTest = errors.New("failing")
+
+// newLog returns the log of a run that began at the minute of an hour.
+func newLog(dir string, minute int) *undolog.Log {
+	return undolog.New(dir, undolog.Header{Run: fmt.Sprintf("%016x", minute), Started: time.UnixMilli(1700000000000).Add(time.Duration(minute) * time.Minute)})
 }
 
-func plans(t testing.TB, c rule.Conversion, ids ...any) []Planned {
+// entryOf returns the entry of a document that is about to be converted.
+func entryOf(t testing.TB, c rule.Conversion, doc any) undolog.Entry {
 	t.Helper()
-	var out []Planned
+	p, err := c.Plan(marshal(t, doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return undolog.Entry{ID: p.ID, Changes: p.Changes}
+}
+
+// appended writes entries for documents with the ids, each by itself.
+func appended(t testing.TB, l *undolog.Log, c rule.Conversion, ids ...any) {
+	t.Helper()
 	for _, id := range ids {
-		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: kindstest.Value(c[0].From.Name)}}}}))
-		if err != nil {
+		if err := l.Append([]undolog.Entry{entryOf(t, c, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: kindstest.Value(c[0].From.Name)}})}); err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, Planned{Plan: p})
-	}
-	return out
-}
-
-func readAll(t testing.TB, path string) []Entry {
-	t.Helper()
-	u, err := ReadUndoLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer u.Close()
-	var out []Entry
-	for {
-		e, err := u.Next()
-		if err == io.EOF {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, e)
 	}
 }
 
-func newLog(t testing.TB, path string) *UndoLog {
+// logsIn opens the logs in a directory.
+func logsIn(t testing.TB, dir string) undolog.Logs {
 	t.Helper()
-	l, err := OpenUndoLog(path, header(), 0)
-	if err != nil {
-		t.Fatal(err)
+	all, broken, err := undolog.In(dir)
+	if err != nil || len(broken) > 0 {
+		t.Fatal(broken, err)
 	}
-	return l
+	logs := undolog.Of(all...)
+	t.Cleanup(func() { _ = logs.Close() })
+	return logs
 }
 
 func closed(t testing.TB, c io.Closer) {

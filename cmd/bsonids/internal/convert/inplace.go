@@ -1,8 +1,13 @@
+// Package convert changes UUIDs in a collection to another representation. A conversion
+// can be stopped at any moment and never overwrites what another program wrote. It knows nothing of
+// earlier ones: it reads everything from the beginning, and writes what is left.
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,15 +18,16 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
 const (
 	batchSize = 1000
 	// attempts is the number of attempts to write a document that other programs keep changing.
 	attempts = 5
-	// checkpointEvery is the interval at which the state is written during a conversion.
-	checkpointEvery = time.Second
-	maxListed       = 10_000
+	// mostPasses is the number of passes over a collection in which services write old values all the time.
+	mostPasses = 3
+	maxListed  = 10_000
 	// logAhead is the number of batches whose entries in the undo log are brought to the disk at
 	// once. A disk may take as long for that as a server for some batches.
 	logAhead = 4
@@ -30,20 +36,20 @@ const (
 // Options are the options of a conversion.
 type Options struct {
 	Selection
-	Workers  int // the number of batches that are written at the same time
-	State    *State
-	Undo     *UndoLog  // nil for a copy
-	SkipList *SkipList // or nil
-	Retry    *Retry    // the values to convert; nil for all. The conversion consumes it.
-	Batch    int       // documents per batch; 1000 if 0
+	Workers  int          // the number of batches that are written at the same time
+	Undo     *undolog.Log // nil for a copy
+	SkipList *SkipList    // or nil
+	Batch    int          // documents per batch; 1000 if 0
 	// UUID is the UUID of the collection, or nil if the server gives none. Another collection of the
 	// same name is not converted.
 	UUID     *bson.Binary
+	Copy     Copy
 	Progress func(documents int)
 
-	// Check is called before each write with the size of the undo log in bytes. An error stops the
-	// conversion. BatchTimeout limits the check and the write together.
-	Check        func(ctx context.Context, undoSize int64) error
+	// Check is called before each write with the size of the undo log that has the old values of what is written. It returns
+	// the time from which the limit of the write counts. An error stops the conversion. BatchTimeout limits the check
+	// and the write together.
+	Check        func(ctx context.Context, logged int64) (time.Time, error)
 	BatchTimeout time.Duration // the time limit of a write; bulk.Timeout if 0
 	// Halves is set if the server ends a write at its time limit. Then its batch is halved.
 	Halves bool
@@ -55,17 +61,18 @@ type Options struct {
 	Patience *patience.Patience
 
 	Report func(Totals) // called after each batch
-	// Bound is called with the UUID of a copy, if the server gives one, before documents are written to it. It may be nil.
-	Bound func(ctx context.Context, uuid *bson.Binary) error
 }
 
 // Result describes what a conversion did.
 type Result struct {
-	Totals         // of this run; Changed counts the documents that were changed or copied
-	Earlier Totals // of earlier runs. Without an undo log, one that was killed may have changed more.
+	// Totals has the documents that were changed or copied, and those that the last pass read and left.
+	Totals
 	// SkippedFor counts the skipped values by reason. It counts documents if the reason is not about a
 	// value.
 	SkippedFor rule.Tally
+	// Late is the number of documents that the last pass of a conversion in place has changed: services write old values all
+	// the time, and may have written more since. It is 0 if the last pass found nothing left to convert.
+	Late int64
 
 	// Verified is set if a copy is equal to its converted source, Proof has the last comparison, and
 	// Conflicts the documents whose converted _id or unique key another document of the copy has. Proof has
@@ -75,13 +82,6 @@ type Result struct {
 	Conflicts []Skip
 }
 
-// All returns the counts of all runs.
-func (r Result) All() Totals {
-	all := r.Totals
-	all.add(r.Earlier)
-	return all
-}
-
 // runner converts in place.
 type runner struct {
 	*run
@@ -89,21 +89,17 @@ type runner struct {
 	and     bson.RawValue // Query as [filtered] returns it
 	key     []string      // paths of the shard key
 	orphans bool          // the server may match more documents than were addressed
-
-	// inFlight has the undo log entries of an earlier run about documents that the state does not
-	// record as done. An entry is removed when its document is read again.
-	inFlight map[string]Entry
 }
 
 type batch struct {
-	number int
-	plans  []Planned // after prepare, those that are to be written
-	counts *Totals
+	documents int
+	plans     []Planned // after prepare, those that are to be written
+	logged    int64     // the size of the undo log that has their entries
 }
 
-// InPlace converts the values of a collection, except those in _id. If ctx ends, InPlace finishes
-// the batches that it has started, saves the state, and returns the error of ctx with the result.
-// It also saves the state after any other error.
+// InPlace converts the values of a collection, except those in _id. It reads the collection from its beginning, and again
+// until a pass finds nothing to convert, or for the last time after some passes. If ctx ends, InPlace finishes the batches
+// that it has started, and returns the error of ctx with the result.
 func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, error) {
 	r := &runner{run: newRun(coll, o), coll: coll}
 	var err error
@@ -122,50 +118,41 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 	if r.key, err = shardKey(ctx, coll, o.Patience); err != nil {
 		return r.res, err
 	}
+	for range mostPasses {
+		if err := r.pass(ctx); err != nil || r.res.Late == 0 {
+			return r.res, err
+		}
+	}
+	return r.res, nil
+}
+
+// pass reads the collection once, and converts what is left. What an earlier pass has left is counted and listed anew.
+func (r *runner) pass(ctx context.Context) error {
+	r.mu.Lock()
+	r.res.Read, r.res.Skipped, r.res.SkippedFor = 0, 0, rule.Tally{}
+	changed := r.res.Changed
+	r.mu.Unlock()
+	r.SkipList.Restart()
 	// The pages are not smaller than usual if the batches are: some servers read the whole collection
 	// for each page.
-	p := &documents.Pages{Collection: coll, Projection: withKey(o.Conversion.Projection(), r.key), Filter: o.Query, Size: int64(max(r.Batch, batchSize))}
-	if o.Retry != nil {
-		p.Filter, p.Projection = o.Retry.Filter(), nil
-	}
-	if err := r.resume(ctx, p); err != nil {
-		return r.res, err
-	}
-	err = inBatches(ctx, p, r.tracker, r.Patience, stages[batch]{r.plan, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
+	p := &documents.Pages{Collection: r.coll, Projection: withKey(r.Conversion.Projection(), r.key), Filter: r.Query, Size: int64(max(r.Batch, batchSize))}
+	err := inBatches(ctx, p, r.Patience, stages[batch]{r.plan, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
 	err = r.there.after(ctx, err)
-	if o.Retry != nil && err == nil {
-		o.Retry.rest(func(id bson.RawValue, left []rule.Left) { r.leave(id, left, nil) })
-		err = r.SkipList.Err()
-	}
-	o.State.Done = err == nil
-	// What was done with a collection that is gone was done with no document.
-	if lost := (*LostError)(nil); !errors.As(err, &lost) {
-		err = errors.Join(err, r.save())
-	}
-	return r.res, err
+	r.res.Late = r.res.Changed - changed
+	return errors.Join(err, r.SkipList.Sync())
 }
 
 // plan returns the batch of a page.
-func (r *runner) plan(number int, docs []bson.Raw) (batch, error) {
-	b := batch{number: number, counts: new(Totals)}
+func (r *runner) plan(docs []bson.Raw) (batch, error) {
+	b := batch{documents: len(docs)}
 	for _, doc := range docs {
-		b.counts.Read++
 		p, err := r.planOf(doc)
 		if err != nil {
 			p = rule.Plan{ID: doc.Lookup("_id"), Skipped: []rule.Left{{Document: true, Reason: err.Error()}}}
 		}
-		plan := Planned{Plan: p, counts: b.counts}
-		if r.Retry != nil {
-			r.Retry.limit(&plan.Plan, doc, r.Conversion)
+		if len(p.Changes)+len(p.Skipped)+len(p.InID) > 0 {
+			b.plans = append(b.plans, Planned{Plan: p})
 		}
-		r.reconsider(&plan, doc)
-		if len(plan.Changes)+len(plan.Skipped)+len(plan.InID) > 0 {
-			b.plans = append(b.plans, plan)
-		}
-	}
-	if r.inFlight != nil && len(r.inFlight) == 0 {
-		r.inFlight = nil
-		r.tracker.release(number)
 	}
 	return b, nil
 }
@@ -190,23 +177,43 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 		if err := r.turn(waiting, len(write)); err != nil {
 			return err
 		}
-		r.tracker.log(b.number, r.Undo.Size)
 		plans = append(plans, write...)
 	}
 	if len(plans) == 0 {
 		return nil
 	}
-	return r.Undo.Append(plans, func(p Planned) bool { return p.again })
+	if err := r.log(plans); err != nil {
+		return err
+	}
+	logged := r.Undo.Extent().Size
+	for i := range group {
+		group[i].logged = logged
+	}
+	if r.Check != nil { // while earlier batches are in flight; each asks again, and gets the error
+		ctx, cancel := context.WithTimeout(waiting, cmp.Or(r.BatchTimeout, bulk.Timeout))
+		defer cancel()
+		_, _ = r.Check(patience.Undated(ctx), logged)
+	}
+	return nil
+}
+
+// log writes entries of the plans to the undo log.
+func (r *runner) log(plans []Planned) error {
+	entries := make([]undolog.Entry, len(plans))
+	for i, p := range plans {
+		entries[i] = undolog.Entry{ID: p.ID, Changes: slices.Concat(p.Changes, p.kept), Again: p.again}
+	}
+	return r.Undo.Append(entries)
 }
 
 // process writes one batch.
 func (r *runner) process(waiting, ctx context.Context, b batch) error {
 	if len(b.plans) > 0 {
-		if err := r.write(waiting, ctx, b.plans); err != nil {
+		if err := r.write(waiting, ctx, b.plans, b.logged); err != nil {
 			return err
 		}
 	}
-	return r.done(ctx, b.number, *b.counts)
+	return r.done(ctx, b.documents)
 }
 
 // Planned is the plan for one document.
@@ -219,12 +226,10 @@ type Planned struct {
 	again bool
 	// keyLeft is set if the server did not change the shard key, and its values are listed.
 	keyLeft bool
-	counts  *Totals // of the batch of the document; nil if nothing is counted
 }
 
 // keep adds to p.kept the earlier changes, from an entry of the undo log, whose new values are in doc
-// now: they were made before another program wrote, or before an earlier run was killed. The entry that
-// voids the earlier one must restore them too.
+// now: they were made before another program wrote. The entry that voids the earlier one must restore them too.
 func (p *Planned) keep(doc bson.Raw, earlier []rule.Change) {
 	p.again = true
 	made := make(map[string]bool, len(p.Changes))
@@ -253,13 +258,7 @@ func (r *runner) mayWrite(p Planned) bool {
 	return false
 }
 
-// count counts a document that this run, or an earlier one, has changed: in the totals of that run, and of the batch.
-func (r *runner) count(run, batch *Totals, changes []rule.Change) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := Totals{Changed: 1, Values: int64(len(changes))}
-	run.add(n)
-	if batch != nil {
-		batch.add(n)
-	}
+// changed counts a document whose values were changed.
+func (r *runner) changed(changes []rule.Change) {
+	r.count(Totals{Changed: 1, Values: int64(len(changes))})
 }

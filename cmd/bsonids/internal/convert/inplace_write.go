@@ -13,12 +13,12 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
-// write writes the plans of a batch, which are in the undo log. Pauses end with waiting, and the work
-// with ctx.
-func (r *runner) write(waiting, ctx context.Context, plans []Planned) error {
+// write writes the plans of a batch, which are in the undo log up to the offset logged. Pauses end with waiting, and the
+// work with ctx.
+func (r *runner) write(waiting, ctx context.Context, plans []Planned, logged int64) error {
 	lost := r.Patience.Streak()
 	for attempt := 0; attempt < attempts; {
-		left, rest, err := r.attempt(waiting, ctx, plans)
+		left, rest, err := r.attempt(waiting, ctx, plans, logged)
 		expired := r.Halves && failure.Means(err, failure.Expired)
 		if expired && len(rest) == 1 {
 			return bulk.TooSlow(rest[0].ID, r.BatchTimeout)
@@ -42,15 +42,16 @@ func (r *runner) write(waiting, ctx context.Context, plans []Planned) error {
 		}
 		plans = left
 		if attempt < attempts {
-			if err := r.Undo.Append(plans, func(Planned) bool { return true }); err != nil {
+			if err := r.log(plans); err != nil {
 				return err
 			}
+			logged = r.Undo.Extent().Size
 		}
 		if half := len(plans) / 2; expired && half > 0 {
-			if err := r.write(waiting, ctx, plans[:half]); err != nil {
+			if err := r.write(waiting, ctx, plans[:half], logged); err != nil {
 				return err
 			}
-			return r.write(waiting, ctx, plans[half:])
+			return r.write(waiting, ctx, plans[half:], logged)
 		}
 	}
 	for _, p := range plans {
@@ -61,8 +62,8 @@ func (r *runner) write(waiting, ctx context.Context, plans []Planned) error {
 
 // attempt writes the plans. It returns the plans to try again, made from the current documents. With
 // an error it returns those of which it is not known whether they were carried out.
-func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, unknown []Planned, err error) {
-	ctx, cancel, err := r.mayBegin(ctx)
+func (r *runner) attempt(waiting, ctx context.Context, plans []Planned, logged int64) (again, unknown []Planned, err error) {
+	ctx, cancel, err := r.mayBegin(ctx, logged)
 	if err != nil {
 		return nil, plans, err
 	}
@@ -85,8 +86,8 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, 
 			continue
 		case len(p.Key) > 0:
 			rest, left := p.WithoutKey("in the shard key: " + f.Reason)
-			r.leave(p.ID, left, p.counts)
-			if p.Plan, p.keyLeft = rest, true; len(rest.Changes) > 0 {
+			r.leave(p.ID, left)
+			if p.Plan, p.keyLeft, p.again = rest, true, true; len(rest.Changes) > 0 {
 				others = append(others, p)
 			}
 		default:
@@ -105,7 +106,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned) (again, 
 	}
 	if matched == int64(len(rest)) && !r.orphans {
 		for _, p := range rest {
-			r.count(&r.res.Totals, p.counts, p.Changes)
+			r.changed(p.Changes)
 		}
 		return others, nil, nil
 	}
@@ -140,7 +141,7 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 		}
 		held := rule.HeldBy(doc, len(p.Changes))
 		if !slices.ContainsFunc(p.Changes, func(ch rule.Change) bool { return !held.HasNew(ch) }) {
-			r.count(&r.res.Totals, p.counts, p.Changes)
+			r.changed(p.Changes)
 			continue
 		}
 		if _, ok := in[documents.Key(p.ID)]; !ok {
@@ -149,37 +150,18 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 		}
 		now, err := r.planOf(doc)
 		if err != nil {
-			r.leave(p.ID, []rule.Left{{Document: true, Reason: err.Error()}}, p.counts)
+			r.leave(p.ID, []rule.Left{{Document: true, Reason: err.Error()}})
 			continue
 		}
 		if p.keyLeft {
 			now, _ = now.WithoutKey("")
 		}
-		fresh := Planned{Plan: now, keyLeft: p.keyLeft, counts: p.counts}
-		if r.Retry != nil { // only what is listed
-			fresh.only(p)
-		}
+		fresh := Planned{Plan: now, keyLeft: p.keyLeft}
 		fresh.keep(doc, slices.Concat(p.Changes, p.kept))
-		r.leave(p.ID, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }), p.counts)
+		r.leave(p.ID, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }))
 		if r.mayWrite(fresh) {
 			again = append(again, fresh)
 		}
 	}
 	return again, nil
-}
-
-// only removes from p what the earlier plan of the document, which has listed values alone, does not have. A value that
-// another program has put in the place of a listed one is left.
-func (p *Planned) only(earlier Planned) {
-	listed, planned := earlier.Paths(), make(map[rule.Change]bool, len(earlier.Changes))
-	for _, ch := range earlier.Changes {
-		planned[ch] = true
-	}
-	p.Skipped = slices.DeleteFunc(p.Skipped, func(l rule.Left) bool { return !listed[l.Path] })
-	p.Changes = slices.DeleteFunc(p.Changes, func(ch rule.Change) bool {
-		if listed[ch.Path] && !planned[ch] {
-			p.Skipped = append(p.Skipped, ch.Left(changedListed))
-		}
-		return !planned[ch]
-	})
 }

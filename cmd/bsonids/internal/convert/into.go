@@ -42,26 +42,8 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 		return c.res, err
 	}
 	c.own = hashset.New()
-	state := c.State
-	c.continues()
-	if state.Copied {
-		// A run that was killed may have listed values after it saved its state for the last time.
-		listed, err := c.SkipList.documents()
-		if err != nil {
-			return c.res, err
-		}
-		c.before.Skipped = max(c.before.Skipped, listed)
-		c.res.Earlier = c.before
-	}
-	c.report()
-	if !state.Created {
+	if !c.Copy.Begun {
 		if err := c.Patience.Do(ctx, func() error { return c.mayCreate(ctx) }); err != nil {
-			return c.res, err
-		}
-		// The state is saved first. After a crash in between, it shows that the collection belongs
-		// to this conversion.
-		state.Created = true
-		if err := state.Save(); err != nil {
 			return c.res, err
 		}
 	}
@@ -74,12 +56,8 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 	if err := c.Patience.Do(ctx, func() error { return c.bound(ctx) }); err != nil {
 		return c.res, err
 	}
-	if !state.Copied {
-		err := c.there.after(ctx, c.copy(ctx))
-		state.Copied = err == nil && c.SkipList.Err() == nil
-		if err = errors.Join(err, c.save()); err != nil {
-			return c.res, err
-		}
+	if err := errors.Join(c.there.after(ctx, c.copy(ctx)), c.SkipList.Sync()); err != nil {
+		return c.res, err
 	}
 	// Also if an earlier run did: somebody may have dropped the copy since.
 	index := func() error { return c.index(ctx, indexes) }
@@ -103,30 +81,23 @@ func Into(ctx context.Context, source, target *mongo.Collection, o Options) (Res
 	// The proof has the remaining conflicts. The others may have been out-of-date copies of an
 	// earlier run.
 	c.res.Conflicts = nil
-	if !c.res.Verified {
-		return c.res, nil
-	}
-	state.Done, state.Skipped = true, c.res.All().Skipped
-	return c.res, state.Save()
+	return c.res, nil
 }
 
-// bound notes the UUID of the copy. The error says that it has documents, and is not known to be the collection to which earlier
-// runs have written.
+// Copy is what is known of a copy.
+type Copy struct {
+	Begun bool // an earlier run has written to it
+	// Bound notes its UUID, if the server gives one, before documents are written to it.
+	Bound func(ctx context.Context, uuid *bson.Binary) error
+}
+
+// bound notes the UUID of the copy.
 func (c *copier) bound(ctx context.Context) error {
-	is, err := uuidOf(ctx, c.m.New)
-	if err != nil || is == "" {
+	spec, err := server.Specification(ctx, c.m.New)
+	if err != nil || spec.UUID == nil {
 		return err
 	}
-	if c.State.CopyUUID != is {
-		if err := c.mayCreate(ctx); err != nil {
-			return fmt.Errorf("it is not the copy that was begun, which was dropped or renamed: %w", err)
-		}
-	}
-	c.State.CopyUUID = is
-	if err := c.State.Save(); err != nil || c.Bound == nil {
-		return err
-	}
-	return c.Bound(ctx, UUID(is))
+	return c.Copy.Bound(ctx, spec.UUID)
 }
 
 func newCopier(source, target *mongo.Collection, o Options) *copier {
@@ -136,7 +107,7 @@ func newCopier(source, target *mongo.Collection, o Options) *copier {
 		Keeps: func(doc bson.Raw) bool { return !c.own.Has(doc) },
 		// An interrupt does not end a batch.
 		Begin: func(ctx context.Context) (context.Context, context.CancelFunc, error) {
-			return o.mayBegin(context.WithoutCancel(ctx))
+			return o.mayBegin(context.WithoutCancel(ctx), 0)
 		},
 		Limit: o.BatchTimeout, Halves: o.Halves, Still: c.there.check, Leaves: c.leaves, Wrote: c.wrote, Met: c.meet}
 	return c
@@ -144,7 +115,7 @@ func newCopier(source, target *mongo.Collection, o Options) *copier {
 
 // MayCopy returns an error if the target of a conversion that begins has documents.
 func MayCopy(ctx context.Context, source, target *mongo.Collection, o Options) error {
-	if o.State.Created {
+	if o.Copy.Begun {
 		return nil
 	}
 	return newCopier(source, target, o).mayCreate(ctx)
@@ -167,7 +138,7 @@ func (c *copier) meet(doc bson.Raw) error {
 // killed in between finds nothing to write the next time, and so nothing to list.
 func (c *copier) leaves(left []mirror.Left) error {
 	for _, l := range left {
-		c.leave(l.ID, l.Values, nil)
+		c.leave(l.ID, l.Values)
 	}
 	return c.SkipList.Sync()
 }

@@ -10,7 +10,6 @@ import (
 )
 
 type copyBatch struct {
-	number int
 	docs   []bson.Raw // converted
 	left   []mirror.Left
 	counts Totals
@@ -19,13 +18,12 @@ type copyBatch struct {
 // copy inserts the documents that the target does not have yet.
 func (c *copier) copy(ctx context.Context) error {
 	p := &documents.Pages{Collection: c.m.Old, Size: int64(c.Batch)}
-	p.After = c.State.Position.raw()
-	return inBatches(ctx, p, c.tracker, c.Patience, stages[copyBatch]{c.plan, c.Batch, c.Pace, c.turn, 1, c.process, c.Workers})
+	return inBatches(ctx, p, c.Patience, stages[copyBatch]{c.plan, c.Batch, c.Pace, c.turn, 1, c.process, c.Workers})
 }
 
 // plan returns the batch of a page.
-func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
-	b := copyBatch{number: number}
+func (c *copier) plan(docs []bson.Raw) (copyBatch, error) {
+	var b copyBatch
 	for _, doc := range docs {
 		fresh, values, left, err := c.Conversion.Rewrite(doc)
 		if err != nil {
@@ -35,7 +33,7 @@ func (c *copier) plan(number int, docs []bson.Raw) (copyBatch, error) {
 			b.left = append(b.left, mirror.Left{ID: doc.Lookup("_id"), Values: left})
 		}
 		b.docs = append(b.docs, fresh)
-		b.counts.add(Totals{Read: 1, Changed: 1, Values: int64(values)})
+		b.counts.add(Totals{Changed: 1, Values: int64(values)})
 	}
 	return b, nil
 }
@@ -58,14 +56,11 @@ func (c *copier) process(waiting, ctx context.Context, b copyBatch) error {
 		c.res.Conflicts = append(c.res.Conflicts, conflicts[:min(len(conflicts), max(0, maxListed-len(c.res.Conflicts)))]...)
 		c.mu.Unlock()
 	}
-	n := b.counts
 	for _, l := range b.left {
-		c.leave(l.ID, l.Values, &n)
+		c.leave(l.ID, l.Values)
 	}
-	c.mu.Lock()
-	c.res.Totals.add(Totals{Changed: n.Changed, Values: n.Values})
-	c.mu.Unlock()
-	return c.done(ctx, b.number, n)
+	c.count(b.counts)
+	return c.done(ctx, len(b.docs))
 }
 
 // write inserts the documents of a batch. It leaves documents that are already there unchanged: an earlier

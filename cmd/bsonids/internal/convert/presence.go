@@ -2,7 +2,6 @@ package convert
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,6 +14,9 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
+
+// checkEvery is the interval at which a conversion asks whether its collections are there.
+const checkEvery = time.Second
 
 // LostError is the error of a run one of whose collections another program dropped, renamed or
 // replaced meanwhile.
@@ -41,7 +43,7 @@ func checkPresent(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary
 	}
 	lost := &LostError{Namespace: db.Name() + "." + coll.Name(), What: "was dropped or renamed"}
 	if uuid != nil {
-		name, err := CollectionWith(ctx, db, hex.EncodeToString(uuid.Data))
+		name, err := collectionWith(ctx, db, *uuid)
 		if err != nil {
 			return err
 		}
@@ -53,6 +55,17 @@ func checkPresent(ctx context.Context, coll *mongo.Collection, uuid *bson.Binary
 		lost.What = "is another collection now: it was dropped or renamed"
 	}
 	return lost
+}
+
+// collectionWith returns the name of the collection with the UUID, or "" if there is none.
+func collectionWith(ctx context.Context, db *mongo.Database, uuid bson.Binary) (string, error) {
+	specs, err := db.ListCollectionSpecifications(ctx, bson.D{{Key: "info.uuid", Value: uuid}})
+	for _, s := range specs {
+		if s.UUID != nil && s.UUID.Equal(uuid) {
+			return s.Name, err
+		}
+	}
+	return "", err
 }
 
 // watch returns the presence of collections as they are now.
@@ -128,13 +141,13 @@ func (p *presence) after(ctx context.Context, failed error) error {
 	return failed
 }
 
-// sometimes is check, once in checkpointEvery.
+// sometimes is check, once in checkEvery.
 func (p *presence) sometimes(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
 	p.mu.Lock()
-	due := p.now().Sub(p.checked) >= checkpointEvery
+	due := p.now().Sub(p.checked) >= checkEvery
 	p.mu.Unlock()
 	if !due {
 		return nil

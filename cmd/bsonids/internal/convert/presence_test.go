@@ -16,7 +16,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
-// A presence is checked again when checkpointEvery has gone by since the last check, and not before.
+// A presence is checked again when checkEvery has gone by since the last check, and not before.
 func TestPresenceIsCheckedSometimes(t *testing.T) {
 	ctx := context.Background()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -25,7 +25,7 @@ func TestPresenceIsCheckedSometimes(t *testing.T) {
 	for _, tt := range []struct {
 		after time.Duration
 		want  time.Duration // of the last check
-	}{{0, 0}, {checkpointEvery - 1, 0}, {checkpointEvery, checkpointEvery}, {2*checkpointEvery - 1, checkpointEvery}, {3 * checkpointEvery, 3 * checkpointEvery}} {
+	}{{0, 0}, {checkEvery - 1, 0}, {checkEvery, checkEvery}, {2*checkEvery - 1, checkEvery}, {3 * checkEvery, 3 * checkEvery}} {
 		now = start.Add(tt.after)
 		if err := p.sometimes(ctx); err != nil || !p.checked.Equal(start.Add(tt.want)) {
 			t.Errorf("after %v: checked at %v, error %v", tt.after, p.checked.Sub(start), err)
@@ -61,7 +61,7 @@ func TestErrorsAfterWork(t *testing.T) {
 		t.Errorf("the error of the first look is lost: %v", err)
 	}
 	lost := fmt.Errorf("work: %w", &LostError{Namespace: "d.c", What: "was dropped or renamed"})
-	for _, failed := range []error{errUndoTest, lost} {
+	for _, failed := range []error{errTest, lost} {
 		if err := p.after(ctx, failed); err != failed {
 			t.Errorf("got %v, want %v", err, failed)
 		}
@@ -93,7 +93,7 @@ func TestPresence(t *testing.T) {
 		lose(s, db.Collection("c"))
 		var lost *LostError
 		gone := name != "there"
-		for _, failed := range []error{nil, errUndoTest} {
+		for _, failed := range []error{nil, errTest} {
 			err := p.after(ctx, failed)
 			if errors.As(err, &lost) != gone || gone && (lost.Namespace != "d.c" || !strings.HasPrefix(lost.What, name)) || !gone && err != failed {
 				t.Errorf("%s, after %v: %v", name, failed, err)

@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
@@ -16,7 +17,7 @@ type Skip struct {
 
 // MarshalJSON writes the _id in canonical extended JSON.
 func (s Skip) MarshalJSON() ([]byte, error) {
-	id, err := extJSON(s.ID)
+	id, err := documents.ExtJSON(s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (r *runner) note(p Planned) {
 	for _, ch := range p.InID {
 		left = append(left, ch.Left("the value is in _id, which cannot be changed in place; convert into a new collection"))
 	}
-	r.leave(p.ID, left, p.counts)
+	r.leave(p.ID, left)
 }
 
 // skipPlan counts and lists the values of p as left unchanged.
@@ -41,5 +42,5 @@ func (r *runner) skipPlan(p Planned, reason string) {
 	for i, ch := range p.Changes {
 		left[i] = ch.Left(reason)
 	}
-	r.leave(p.ID, left, p.counts)
+	r.leave(p.ID, left)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
 // Undone describes what Undo did, or would do.
@@ -33,13 +34,13 @@ type Undone struct {
 	left     []unmet // may have values about which a later entry is
 }
 
-// Undo restores the old values in the undo log. It restores a value if the converted value is still
+// Undo restores the old values in the undo logs, those of the last log first. It restores a value if the converted value is still
 // at its path, or at another position of the same array, whatever the other values of the document
 // are. Undo can be stopped at any moment and run again. The error is a [*LostError] if the collection was
 // dropped, renamed or replaced meanwhile. o.Conversion is the one that is undone, of the documents that
 // match o.Query: Undo counts the new values that no pair converts and no entry names. If write
 // is not set, changes are counted and not made.
-func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options, write bool) (res Undone, err error) {
+func Undo(ctx context.Context, coll *mongo.Collection, logs undolog.Logs, o Options, write bool) (res Undone, err error) {
 	key, err := shardKey(ctx, coll, o.Patience)
 	if err != nil {
 		return res, err
@@ -47,7 +48,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options,
 	there := &presence{patience: o.Patience, now: time.Now}
 	there.add(coll, o.UUID)
 	defer func() { err = there.after(ctx, err) }()
-	restore := func(b []Entry) error {
+	restore := func(b []undolog.Entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -65,8 +66,8 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options,
 			err := o.Patience.Do(ctx, func() error {
 				// A batch that has started is finished.
 				whole := res
-				var again []Entry
-				err := bulk.Halved(b, o.Halves, o.BatchTimeout, func(e Entry) bson.RawValue { return e.ID }, func(b []Entry) error {
+				var again []undolog.Entry
+				err := bulk.Halved(b, o.Halves, o.BatchTimeout, func(e undolog.Entry) bson.RawValue { return e.ID }, func(b []undolog.Entry) error {
 					now := whole
 					more, err := now.attempt(context.WithoutCancel(ctx), coll, key, b, write, &o, attempt == attempts, sent)
 					if err == nil {
@@ -85,7 +86,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options,
 		}
 		return nil
 	}
-	err = entries(u, o.Batch, func(b []Entry) error {
+	err = entries(logs, o.Batch, func(b []undolog.Entry) error {
 		for b := range slices.Chunk(b, o.Pace.Batch(len(b))) {
 			if err := restore(b); err != nil {
 				return err
@@ -94,7 +95,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options,
 		return nil
 	})
 	if err == nil {
-		err = res.finish(u)
+		err = res.finish(logs)
 	}
 	if err == nil {
 		err = res.foreign(ctx, coll, o)
@@ -103,8 +104,8 @@ func Undo(ctx context.Context, coll *mongo.Collection, u *UndoReader, o Options,
 }
 
 // finish counts and lists what was not restored.
-func (res *Undone) finish(u *UndoReader) error {
-	left, err := stillUnmet(u, res.left)
+func (res *Undone) finish(logs undolog.Logs) error {
+	left, err := stillUnmet(logs, res.left)
 	if err != nil {
 		return err
 	}
@@ -139,8 +140,8 @@ func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o Option
 // changed their documents first; it leaves these if giveUp is set. After an error it can be called again, with
 // the counts from before. It adds the documents that it changes to sent, and counts those that are in it
 // already as restored.
-func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, key []string, b []Entry, write bool, o *Options, giveUp bool, sent map[string]bool) (again []Entry, err error) {
-	ctx, cancel, err := o.mayBegin(ctx)
+func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, key []string, b []undolog.Entry, write bool, o *Options, giveUp bool, sent map[string]bool) (again []undolog.Entry, err error) {
+	ctx, cancel, err := o.mayBegin(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +151,8 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, key []st
 		lost []rule.Change
 		err  error
 	}
-	plans, err := eachIn(ctx, coll, b, func(e Entry, doc bson.Raw) (p plan) {
-		p.Plan, p.lost, p.err = e.wayBack(doc)
+	plans, err := eachIn(ctx, coll, b, func(e undolog.Entry, doc bson.Raw) (p plan) {
+		p.Plan, p.lost, p.err = wayBackOf(e, doc)
 		p.Sharded(doc, key)
 		return p
 	})
@@ -161,7 +162,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, key []st
 	var updates []rule.Plan
 	var back []wayBack
 	for _, e := range b {
-		p, ok := plans[e.offset]
+		p, ok := plans[e.At]
 		if !ok {
 			res.Gone++
 			continue
@@ -226,7 +227,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, key []st
 
 // wayBack is an entry with those of its changes that can be restored, and those that cannot.
 type wayBack struct {
-	Entry
+	undolog.Entry
 	restores, lost []rule.Change
 }
 
@@ -243,12 +244,12 @@ func (res *Undone) restored(c rule.Conversion, w wayBack) {
 }
 
 // leave notes changes that are not restored.
-func (res *Undone) leave(c rule.Conversion, e Entry, changes []rule.Change, reason string) {
+func (res *Undone) leave(c rule.Conversion, e undolog.Entry, changes []rule.Change, reason string) {
 	if reason != changedSince {
 		res.stand(c, changes)
 	}
 	for _, ch := range changes {
-		res.left = append(res.left, unmet{e.ID, ch.Path, e.offset, reason})
+		res.left = append(res.left, unmet{e.ID, ch.Path, e.At, reason})
 	}
 }
 

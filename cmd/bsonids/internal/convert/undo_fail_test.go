@@ -57,14 +57,14 @@ func TestUndoFails(t *testing.T) {
 			return f
 		}
 		u.o.BatchTimeout = time.Minute
-		u.o.Check = func(ctx context.Context, size int64) error {
+		u.o.Check = func(ctx context.Context, _ int64) (time.Time, error) {
 			if at, ok := ctx.Deadline(); ok && time.Until(at) > time.Minute {
 				t.Error("a check has more time than its batch")
 			}
 			if checks++; checks == 2 && failing == "check" {
-				return errUndoTest
+				return time.Time{}, errTest
 			}
-			return nil
+			return time.Now(), nil
 		}
 		got, err := Undo(t.Context(), u.coll, u.log, u.o, u.write)
 		if failing == "last check" {
@@ -79,7 +79,7 @@ func TestUndoFails(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || failing == "check" && !errors.Is(err, errUndoTest) || got.Restored != 2 || got.Left > 0 || got.Skips != nil {
+		if err == nil || failing == "check" && !errors.Is(err, errTest) || got.Restored != 2 || got.Left > 0 || got.Skips != nil {
 			t.Errorf("%s: %+v, %v", failing, got, err)
 		}
 		u.same(append(slices.Clone(u.before[:2]), after[2:]...))

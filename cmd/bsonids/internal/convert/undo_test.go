@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
 // undoing is a collection that was converted, with its undo log.
@@ -24,7 +24,7 @@ type undoing struct {
 	s      *memory.Server
 	coll   *mongo.Collection
 	before []bson.Raw
-	log    *UndoReader
+	log    undolog.Logs
 	o      Options
 	write  bool
 }
@@ -37,30 +37,22 @@ func converted(t *testing.T, n int) *undoing {
 	c := conversion(t, "javaLegacy")
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	value := func() bson.Binary { return kindstest.Stored([16]byte(kindstest.Octets(r)), "javaLegacy") }
-	path := filepath.Join(t.TempDir(), "undo")
-	l := newLog(t, path)
+	dir := t.TempDir()
+	l := newLog(dir, 1)
 	var after []bson.Raw
 	for i := range n {
 		doc := marshal(t, bson.D{{Key: "_id", Value: int32(i + 1)}, {Key: "a", Value: value()}, {Key: "list", Value: bson.A{value(), bson.D{{Key: "b", Value: value()}}}}, {Key: "n", Value: int32(0)}})
-		p, err := c.Plan(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
 		out, values, _, err := c.Rewrite(doc)
 		if err != nil || values != 3 {
 			t.Fatal(values, err)
 		}
-		if err := l.Append([]Planned{{Plan: p}}, func(Planned) bool { return false }); err != nil {
+		if err := l.Append([]undolog.Entry{entryOf(t, c, doc)}); err != nil {
 			t.Fatal(err)
 		}
 		u.before, after = append(u.before, doc), append(after, out)
 	}
 	closed(t, l)
-	var err error
-	if u.log, err = ReadUndoLog(path); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = u.log.Close() })
+	u.log = logsIn(t, dir)
 	u.s.Put(u.coll, after...)
 	u.write, u.o = true, Options{Batch: 4, Selection: Selection{Conversion: c}}
 	return u
@@ -126,8 +118,9 @@ func (u *undoing) onUpdate(f func(n int) memory.Fault) {
 // Of large documents, only a page is in the memory: 32 MiB, and one document. They are restored, and a proof finds those that are not converted.
 func TestLargeDocuments(t *testing.T) {
 	u := converted(t, 11)
-	for id := range u.before {
-		u.change(int32(id+1), bson.D{{Key: "large", Value: make([]byte, 4<<20)}})
+	for i, doc := range u.s.Documents(u.coll) { // whose values are moved, so that they are asked for
+		list := bson.A{int32(0), doc.Lookup("list", "0"), doc.Lookup("list", "1")}
+		u.change(int32(i+1), bson.D{{Key: "large", Value: make([]byte, 4<<20)}, {Key: "list", Value: list}})
 	}
 	u.change(11, bson.D{{Key: "a", Value: "another"}})
 	pages := 0
@@ -139,9 +132,9 @@ func TestLargeDocuments(t *testing.T) {
 		}
 		return memory.Fault{}
 	}
-	proof := Verification{Selection: u.o.Selection, Undo: u.log, Progress: func(int) {}, Listed: true}
+	proof := Verification{Selection: u.o.Selection, Undo: u.log, Progress: func(int) {}}
 	v, err := proof.Verify(t.Context(), u.coll)
-	if err != nil || v.Proven != 10 || v.Changed != 1 || pages < 2 {
+	if err != nil || v.Changed != 11 || pages < 2 {
 		t.Errorf("%+v in %d pages, %v", v, pages, err)
 	}
 	u.o.Batch, pages = 1000, 0

@@ -3,19 +3,17 @@ package convert
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -60,12 +58,8 @@ func (v *Verified) find(id bson.RawValue, format string, args ...any) {
 // Verification verifies a conversion in place.
 type Verification struct {
 	Selection
-	UUID *bson.Binary // as in Options
-	Undo *UndoReader
-	// Later are the paths of the undo logs of conversions of what the skip list has, and Listed is set if this
-	// is one: only the values in its undo log are verified.
-	Later    []string
-	Listed   bool
+	UUID     *bson.Binary // as in Options
+	Undo     undolog.Logs
 	Patience *patience.Patience // as in Options
 	Progress func(documents int)
 }
@@ -83,12 +77,10 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 	if err != nil {
 		return v, err
 	}
-	if !p.Listed {
-		err = p.each(ctx, coll, p.Patience, p.Progress, func(doc bson.Raw) error {
-			v.Read++
-			return v.values(doc, p.Conversion, l)
-		})
-	}
+	err = p.each(ctx, coll, p.Patience, p.Progress, func(doc bson.Raw) error {
+		v.Read++
+		return v.values(doc, p.Conversion, l)
+	})
 	if err != nil {
 		return v, err
 	}
@@ -97,43 +89,23 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 
 // logged returns the values of the undo logs. It lists the entries that no conversion has made.
 func (p *Verification) logged(v *Verified) (*logged, error) {
-	c, l := p.Conversion, &logged{set: hashset.New()}
-	add := func(e Entry) error {
-		for _, ch := range e.Changes {
-			l.set.Add(l.name(e.ID, ch.Path, ch.New))
-		}
-		return nil
-	}
-	err := p.Undo.each(func(e Entry) error {
-		if ch, ok := e.foreign(c); ok {
+	l := &logged{set: hashset.New()}
+	err := p.Undo.Each(func(e undolog.Entry) error {
+		if ch, ok := foreign(e, p.Conversion); ok {
 			v.Wrong++
 			v.find(e.ID, "the undo log has a change at %s that does not belong to this conversion", ch.Path)
 		} else {
 			l.entries++
 		}
-		return add(e)
-	})
-	for _, path := range p.Later {
-		if err == nil {
-			err = eachNew(path, add)
+		for _, ch := range e.Changes {
+			l.set.Add(l.name(e.ID, ch.Path, ch.New))
 		}
-	}
+		return nil
+	})
 	if err == nil && l.set.Full() {
 		err = fmt.Errorf("the undo log has more than %d values", hashset.Most)
 	}
 	return l, err
-}
-
-// eachNew calls f for the entries of the undo log at path. A log that does not exist has none.
-func eachNew(path string, f func(Entry) error) error {
-	u, err := ReadUndoLog(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(u.each(f), u.Close())
 }
 
 // entries compares the entries of the log with the values that were met, and asks for the documents of
@@ -144,14 +116,14 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 		return nil
 	}
 	var left []unmet
-	var asked []Entry
+	var asked []undolog.Entry
 	ask := func() error {
-		found, err := patience.Ask(ctx, p.Patience, func() (map[int64][]unmet, error) { return eachIn(ctx, coll, asked, Entry.unmet) })
+		found, err := patience.Ask(ctx, p.Patience, func() (map[undolog.Place][]unmet, error) { return eachIn(ctx, coll, asked, unmetOf) })
 		if err != nil {
 			return err
 		}
 		for _, e := range asked {
-			more, ok := found[e.offset]
+			more, ok := found[e.At]
 			switch {
 			case !ok:
 				v.Gone++
@@ -163,15 +135,15 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 		asked = asked[:0]
 		return nil
 	}
-	err := p.Undo.each(func(e Entry) error {
-		if _, ok := e.foreign(p.Conversion); ok {
+	err := p.Undo.Each(func(e undolog.Entry) error {
+		if _, ok := foreign(e, p.Conversion); ok {
 			return nil
 		}
 		if l.met(e) {
 			v.Proven++
 			return nil
 		}
-		if asked = append(asked, e); len(asked) == batchSize || e.offset-asked[0].offset > bulk.MaxUpdate {
+		if asked = append(asked, e); len(asked) == batchSize || large(asked[:1], e) {
 			return ask()
 		}
 		return nil
@@ -185,9 +157,9 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 	if left, err = stillUnmet(p.Undo, left); err != nil {
 		return err
 	}
-	wrong := make(map[int64]bool) // by the offset of the entry
+	wrong := make(map[undolog.Place]bool) // by the place of the entry
 	for _, u := range left {
-		wrong[u.offset] = wrong[u.offset] || u.reason == notConverted
+		wrong[u.at] = wrong[u.at] || u.reason == notConverted || u.reason == otherOrder
 		v.find(u.id, "%s: %s", u.path, u.reason)
 	}
 	for _, is := range wrong {
@@ -200,10 +172,20 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 	return nil
 }
 
-const notConverted = "not converted"
+// The reasons for which a value is wrong that the log has.
+const (
+	notConverted = "not converted"
+	otherOrder   = "converted from another byte order than the undo log says"
+)
 
-// foreign returns a change that the conversion would not make.
-func (e Entry) foreign(c rule.Conversion) (rule.Change, bool) {
+// misread reports whether a document has, at the path of a change, its old value as it is if it is read in another order.
+func misread(ch rule.Change, held rule.Held) bool {
+	now, ok := held.At(ch.Path)
+	return ok && ch.Misread(now)
+}
+
+// foreign returns a change of the entry that the conversion would not make.
+func foreign(e undolog.Entry, c rule.Conversion) (rule.Change, bool) {
 	for _, ch := range e.Changes {
 		if !c.Makes(ch) {
 			return ch, true
@@ -212,16 +194,18 @@ func (e Entry) foreign(c rule.Conversion) (rule.Change, bool) {
 	return rule.Change{}, false
 }
 
-// unmet returns the changes that doc does not have.
-func (e Entry) unmet(doc bson.Raw) (left []unmet) {
+// unmetOf returns the changes of the entry that doc does not have.
+func unmetOf(e undolog.Entry, doc bson.Raw) (left []unmet) {
 	held := rule.HeldBy(doc, len(e.Changes))
 	for _, ch := range e.Changes {
 		switch {
 		case held.HasNew(ch):
 		case held.HasOld(ch):
-			left = append(left, unmet{e.ID, ch.Path, e.offset, notConverted})
+			left = append(left, unmet{e.ID, ch.Path, e.At, notConverted})
+		case misread(ch, held):
+			left = append(left, unmet{e.ID, ch.Path, e.At, otherOrder})
 		default:
-			left = append(left, unmet{e.ID, ch.Path, e.offset, changedSince})
+			left = append(left, unmet{e.ID, ch.Path, e.At, changedSince})
 		}
 	}
 	return left
@@ -273,12 +257,12 @@ func (l *logged) has(id bson.RawValue, path string, v rule.Value) bool {
 }
 
 // met reports whether all new values of the entry are marked.
-func (l *logged) met(e Entry) bool {
+func (l *logged) met(e undolog.Entry) bool {
 	return !slices.ContainsFunc(e.Changes, func(ch rule.Change) bool { return !l.set.Marked(l.name(e.ID, ch.Path, ch.New)) })
 }
 
 func (l *logged) name(id bson.RawValue, path string, v rule.Value) []byte {
 	l.key = binary.LittleEndian.AppendUint32(append(l.key[:0], byte(id.Type)), uint32(len(id.Value)))
-	l.key = appendStored(append(append(l.key, id.Value...), path...), v)
+	l.key = undolog.AppendValue(append(append(l.key, id.Value...), path...), v)
 	return l.key
 }

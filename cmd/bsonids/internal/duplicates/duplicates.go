@@ -80,7 +80,6 @@ func (r *Report) Lines() (lines []string) {
 // Part is a conversion of documents of a collection, with its judge.
 type Part struct {
 	convert.Selection
-	Only func(id bson.RawValue) bool // limits it to some of the documents; nil for all
 }
 
 // Collection is a collection, and the conversions of its documents.

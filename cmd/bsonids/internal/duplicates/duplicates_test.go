@@ -378,28 +378,6 @@ func TestFindAgainstAll(t *testing.T) {
 	}
 }
 
-// A conversion may be limited to some documents. The others count as they are.
-func TestOnly(t *testing.T) {
-	s := memory.Start(t)
-	coll := s.Client.Database("d").Collection("c")
-	u := [16]byte{1}
-	doc := func(id int32, kind string, u [16]byte) bson.Raw {
-		return raw(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: kindstest.Stored(u, kind)}})
-	}
-	s.Put(coll, doc(1, "standard", u), doc(2, "javaLegacy", u), doc(3, "standard", [16]byte{2}), doc(4, "javaLegacy", [16]byte{2}))
-	s.Describe(coll, "collection", bson.D{}, bson.D{{Key: "name", Value: "i"}, {Key: "key", Value: bson.D{{Key: "a", Value: 1}}}, {Key: "unique", Value: true}})
-	p := part(t, nil, "javaLegacy:a")
-	p.Only = func(id bson.RawValue) bool { return id.AsInt64() != 4 }
-	f := finder(t)
-	if err := f.Find(t.Context(), Collection{Collection: coll, Parts: []Part{p}}); err != nil {
-		t.Fatal(err)
-	}
-	counted, lines := found(t, f)
-	if want := `{"collection":"d.c","field":"a","_id":{"$numberInt":"2"},"other":{"$numberInt":"1"}}`; counted["i"] != 1 || len(lines) != 1 || lines[0] != want {
-		t.Errorf("%v, %q", counted, lines)
-	}
-}
-
 // An index that is not counted is named if the conversion changes its values, whichever of its fields they are in. In place, the
 // values in _id stay. A unique value in an array counts once for each document, and the pairs are all there.
 func TestReport(t *testing.T) {

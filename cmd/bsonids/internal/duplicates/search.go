@@ -80,12 +80,10 @@ func (s *search) part(ctx context.Context, p Part, bar progress.Progress) error 
 		for _, doc := range docs {
 			s.after = append(s.after[:0], doc...)
 			after := s.after
-			if p.Only == nil || p.Only(documents.ID(doc)) {
-				if out, _, _, err := r.Document(after); err == nil {
-					after = out
-				} else { // it cannot be walked, and is left
-					after = doc
-				}
+			if out, _, _, err := r.Document(after); err == nil {
+				after = out
+			} else { // it cannot be walked, and is left
+				after = doc
 			}
 			if err := s.document(doc, after); err != nil {
 				return err

@@ -47,7 +47,7 @@ func (a *Asides) Keep(collection string, doc bson.Raw) error {
 }
 
 func (a *Asides) create(collection string) (*os.File, error) {
-	stem := filepath.Join(a.Dir, plan.Step{Task: kinds.Task{Collection: collection}}.Name()+".written")
+	stem := filepath.Join(a.Dir, plan.Stem(kinds.Task{Collection: collection})+".written")
 	for n := 1; ; n++ {
 		path := stem + ".jsonl"
 		if n > 1 {

@@ -350,7 +350,7 @@ type locks []*migration.Claim
 
 func (l locks) check(ctx context.Context) error {
 	for _, c := range l {
-		if err := c.Check(ctx, 0); err != nil {
+		if err := c.CheckNow(ctx); err != nil {
 			return err
 		}
 	}

@@ -199,6 +199,7 @@ type Writer struct {
 	file File
 	id   string
 	end  int64
+	sum  uint32 // of all bytes of the file, if the writer has made it
 	b    []byte
 	err  error // the first error; what the file has after it is not known
 }
@@ -229,7 +230,7 @@ func Create(f File, format, id string, first []byte) (*Writer, error) {
 	if _, err := f.WriteAt(w.b, 0); err != nil {
 		return nil, err
 	}
-	w.end = int64(len(w.b))
+	w.end, w.sum = int64(len(w.b)), crc32.Checksum(w.b, castagnoli)
 	return w, f.Sync()
 }
 
@@ -252,10 +253,20 @@ func (w *Writer) Append(data []byte, ends []int) error {
 		w.err = w.file.Sync()
 	}
 	if w.err == nil {
-		w.end += int64(len(w.b))
+		w.end, w.sum = w.end+int64(len(w.b)), crc32.Update(w.sum, castagnoli, w.b)
 	}
 	return w.err
 }
 
 // Size returns the size in bytes of what is on the disk.
 func (w *Writer) Size() int64 { return w.end }
+
+// Sum returns the CRC-32C of what is on the disk, of a file that the writer has made.
+func (w *Writer) Sum() uint32 { return w.sum }
+
+// Sum returns the CRC-32C of the first bytes of a file.
+func Sum(f io.ReaderAt, size int64) (uint32, error) {
+	h := crc32.New(castagnoli)
+	_, err := io.CopyN(h, io.NewSectionReader(f, 0, size), size)
+	return h.Sum32(), err
+}

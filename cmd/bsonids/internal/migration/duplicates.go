@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
@@ -18,9 +17,9 @@ import (
 
 // Duplicates finds the documents to which the steps would give the _id, or the value of a unique index, of another one, and
 // writes their pairs to the directory dir of the migration. sv is nil if nothing was read. decide prepares the conversion
-// of a step. only, which may be nil, tells the documents that it is limited to.
+// of a step.
 func (s *Session) Duplicates(ctx context.Context, db *mongo.Database, sv *survey.Survey, dir string, steps []plan.Step,
-	decide func(st plan.Step, d *Described) (only func(id bson.RawValue) bool, err error)) (r *duplicates.Report, err error) {
+	decide func(st plan.Step, d *Described) error) (r *duplicates.Report, err error) {
 	f := &duplicates.Finder{Patience: s.Patience, Progress: s.Progress}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var all []duplicates.Collection
@@ -29,8 +28,7 @@ func (s *Session) Duplicates(ctx context.Context, db *mongo.Database, sv *survey
 		if err != nil {
 			return nil, &CollectionError{Collection: st.Collection, Err: err}
 		}
-		only, err := decide(st, &d)
-		if err != nil {
+		if err := decide(st, &d); err != nil {
 			return nil, err
 		}
 		i := slices.IndexFunc(all, func(c duplicates.Collection) bool { return c.Name() == st.Collection })
@@ -38,7 +36,7 @@ func (s *Session) Duplicates(ctx context.Context, db *mongo.Database, sv *survey
 			i = len(all)
 			all = append(all, duplicates.Collection{Collection: db.Collection(st.Collection), Copied: st.Into != "", Scan: scanOf(sv, st.Collection)})
 		}
-		all[i].Parts = append(all[i].Parts, duplicates.Part{Selection: d.Selection, Only: only})
+		all[i].Parts = append(all[i].Parts, duplicates.Part{Selection: d.Selection})
 	}
 	for _, c := range all {
 		if err := f.Find(ctx, c); err != nil {
@@ -64,14 +62,14 @@ func scanOf(sv *survey.Survey, name string) *scan.Collection {
 
 // PlanDuplicates is Duplicates for a plan that is made of a survey. It warns of what it finds, and notes it in the plan.
 func (s *Session) PlanDuplicates(ctx context.Context, sv *survey.Survey, dir string, p *plan.Plan) error {
-	r, err := s.Duplicates(ctx, s.Client.Database(p.Database), sv, dir, p.Steps(), func(st plan.Step, d *Described) (func(bson.RawValue) bool, error) {
+	r, err := s.Duplicates(ctx, s.Client.Database(p.Database), sv, dir, p.Steps(), func(st plan.Step, d *Described) error {
 		var all map[string]decide.Decision
 		for _, c := range sv.Collections {
 			if c.Name == st.Collection && c.Filter == st.Filter {
 				all = c.Scan.Decisions
 			}
 		}
-		return nil, d.Conversion.Decide(st.Decisions(all, sv.Made))
+		return d.Conversion.Decide(st.Decisions(all, sv.Made))
 	})
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
@@ -75,6 +74,9 @@ func (s *Session) Unselected(ctx context.Context, db *mongo.Database, texts map[
 
 // MayApply returns a usage error if the plan of a directory may not be applied.
 func MayApply(dir string, p *plan.Plan) error {
+	if p.Migration == "" && p.Dump == nil {
+		return failure.Usagef("%s has no migration, a random id: make a plan with bsonids plan", filepath.Join(dir, plan.PlanFile))
+	}
 	if problems := p.Check(); len(problems) > 0 {
 		return failure.Usagef("%s cannot be applied: %s", filepath.Join(dir, plan.PlanFile), strings.Join(problems, "; "))
 	}
@@ -83,31 +85,5 @@ func MayApply(dir string, p *plan.Plan) error {
 
 // Fresh returns a step that was not begun.
 func Fresh(st plan.Step) report.AppliedStep {
-	return report.AppliedStep{Step: report.Step{Task: st.Task, Pass: st.Pass, Listed: st.Listed, Status: report.NotBegun}}
-}
-
-// StepOf returns how far a step has come.
-func StepOf(state *plan.State, st plan.Step) report.AppliedStep {
-	a, f := Fresh(st), state.Of(st)
-	switch {
-	case f.Undone != "":
-		a.Status = report.WasUndone
-	case f.Done:
-		a.Status = report.DoneStep
-	case f.Begun():
-		a.Status = report.Stopped
-	}
-	a.Values, a.Documents, a.Skipped = f.Values, f.Changed, f.Skipped
-	later := state.Plan.LeftSince(st) // and those of the steps for what this one has listed
-	for _, o := range state.Later(st) {
-		if state.Of(o).Done {
-			later = append(later, o.Pairs...)
-		}
-	}
-	if c, err := rule.Compile(later); err == nil && len(later) > 0 {
-		if n, err := convert.ListedBeside(state.Files(st).SkipList, state.Plan.Namespace(st.Collection), f.Listed, c); err == nil {
-			a.Skipped = n
-		}
-	}
-	return a
+	return report.AppliedStep{Step: report.Step{Task: st.Task, Status: report.NotBegun}}
 }

@@ -3,37 +3,12 @@ package migration
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
-
-// Matching returns a usage error if a field that the user named does not have a value in coll.
-func Matching(ctx context.Context, coll *mongo.Collection, conv rule.Conversion) error {
-	names, err := convert.Unmatched(ctx, coll, conv)
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	return failure.Usagef("%s.%s has no such field with %s: %s; bsonids scan prints the field names",
-		coll.Database().Name(), coll.Name(), ValuesFor(conv), strings.Join(names, ", "))
-}
-
-// ValuesFor names the values that a field of the conversion may have.
-func ValuesFor(conv rule.Conversion) string {
-	what := "a binary value of 16 bytes"
-	for _, p := range conv {
-		if k := p.From; !k.IsBinary() && !strings.Contains(what, k.Name) {
-			what += " or " + k.Name
-		}
-	}
-	return what
-}
 
 // Dropped returns those of the copies that are not there, although no cutover puts them in the places of their
 // collections. There may be other collections of their names.

@@ -111,7 +111,7 @@ func (j Job) run(ctx context.Context, t testing.TB, out string) (res Result, lis
 		return res, "", err
 	}
 	list := filepath.Join(t.TempDir(), "skipped")
-	if j.SkipList, err = convert.OpenSkipList(list, "", nil); err != nil {
+	if j.SkipList, err = convert.CreateSkipList(list, ""); err != nil {
 		t.Fatal(err)
 	}
 	if j.Output, err = dump.Create(out, j.Input); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -18,6 +19,9 @@ import (
 func Build(s *survey.Survey, of *Dump) *Plan {
 	b := &builder{survey: s, dump: of != nil}
 	p := &Plan{Database: s.Database, Dump: of, Made: s.Made, Only: s.Only}
+	if of == nil {
+		p.Migration = record.NewID()
+	}
 	for _, c := range s.Collections {
 		if coll := b.collection(c); len(coll.Fields) > 0 {
 			p.Collections = append(p.Collections, coll)

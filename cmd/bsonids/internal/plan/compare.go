@@ -2,8 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
@@ -26,7 +28,7 @@ func (p *Plan) compare(observed []Collection, decided []Step) (problems, warning
 			}
 		case coll.Into != "" && c.all(*coll): // a cutover may have exchanged it
 		case now == nil && coll.left():
-			c.warnings = append(c.warnings, fmt.Sprintf("the collection %s is not there any more", coll.Entry()))
+			c.warn("the collection %s is not there any more", coll.Entry())
 		case now == nil:
 			c.fail("the collection %s is not there any more", coll.Entry())
 		case coll.UUID != "" && now.UUID != coll.UUID:
@@ -37,6 +39,28 @@ func (p *Plan) compare(observed []Collection, decided []Step) (problems, warning
 	}
 	slices.Sort(c.problems)
 	return c.problems, c.warnings
+}
+
+// pairs returns copies of the elements of was, each with that of is that has the same key, or nil, and then those that
+// only is has.
+func pairs[T any, K comparable](was, is []T, key func(T) K) iter.Seq2[*T, *T] {
+	same := func(a, b T) bool { return key(a) == key(b) }
+	return func(yield func(a, b *T) bool) {
+		for _, a := range was {
+			var b *T
+			if i := slices.IndexFunc(is, func(t T) bool { return same(a, t) }); i >= 0 {
+				b = &is[i]
+			}
+			if !yield(&a, b) {
+				return
+			}
+		}
+		for _, b := range is {
+			if !slices.ContainsFunc(was, func(t T) bool { return same(t, b) }) && !yield(nil, &b) {
+				return
+			}
+		}
+	}
 }
 
 // Unaccepted returns the reasons for which a plan cannot be applied, because a cutover cannot put a copy in the place of a
@@ -84,6 +108,20 @@ func (c *comparison) fail(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
+func (c *comparison) warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// allows reports whether evidence shows nothing that e does not show: values may be gone, because they were converted or
+// deleted, and nothing speaks against the decision.
+func (e Evidence) allows(now Evidence) bool {
+	among := func(is, was []int) bool {
+		return !slices.ContainsFunc(is, func(v int) bool { return !slices.Contains(was, v) })
+	}
+	return (now.By == e.By || now.By == decide.None || now.By == decide.Symmetric) && among(now.Versions, e.Versions) && among(now.Digits, e.Digits) &&
+		!slices.ContainsFunc(now.Against, func(o string) bool { return !slices.Contains(e.Against, o) })
+}
+
 // left reports whether nothing of the collection is converted.
 func (c Collection) left() bool {
 	return !slices.ContainsFunc(c.Fields, Field.converted)
@@ -105,22 +143,28 @@ func (c *comparison) collection(planned, now Collection) {
 		kind, ok := f.Decision.From()
 		switch {
 		case c.is(planned.Entry(), *f):
+		case is == nil && ok && len(f.Evidence) == 0: // a person has written it
+			c.fail("%s: the field %s has no values", planned.Entry(), f)
 		case is == nil && ok:
-			c.fail("%s: the field %s has no values any more", planned.Entry(), f)
+			c.warn("%s: the field %s has no values any more", planned.Entry(), f)
 		case is == nil:
 		case ok && is.odd.Reason != nil && is.unusable(planned.Into != "") >= is.values:
 			c.fail("%s: the field %s cannot be converted: %v", planned.Entry(), f, is.odd.Reason)
 		case ok && kind != kinds.Standard:
 			was, _ := f.In(kind)
 			now, _ := is.In(kind)
-			if was.String() != now.String() {
+			switch {
+			case was.String() == now.String():
+			case was.allows(now):
+				c.warn("%s: the evidence of %s for %s was %s and is %s", planned.Entry(), f, kind, was, now)
+			default:
 				c.fail("%s: the evidence of %s for %s was %s and is %s", planned.Entry(), f, kind, was, now)
 			}
 		case !ok && slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
 			now, ok := is.In(e.Order)
 			return ok && e.String() != now.String()
 		}):
-			c.warnings = append(c.warnings, fmt.Sprintf("%s: the evidence of %s, which is left, has changed", planned.Entry(), f))
+			c.warn("%s: the evidence of %s, which is left, has changed", planned.Entry(), f)
 		}
 	}
 }

@@ -103,7 +103,8 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 		return
 	}
 	note("The order of the work is that of the collections in this file: move them to change it. Collections that refer")
-	note("to each other are a group, and nothing else is begun between them. apply writes these files beside this one, and %s:", LedgerFile)
+	note("to each other are a group, and nothing else is begun between them. apply writes these files beside this one, if it leaves values,")
+	note("and an undo log for each run that changes something:")
 	for i, g := range groups {
 		note("")
 		note("group %d", i+1)
@@ -117,8 +118,7 @@ func (b *builder) work(p *Plan, note func(string, ...any)) {
 				from = append(from, terminal.Count(int64(len(pair.Fields)), "field")+" from "+pair.From)
 			}
 			note("  %s: %s, %s", s.Collection, strings.Join(from, ", "), how)
-			files := s.Files("")
-			note("    %s", strings.TrimSuffix(files.SkipList+", "+files.UndoLog, ", "))
+			note("    %s", s.SkipList(""))
 		}
 	}
 }

@@ -67,21 +67,3 @@ func TestGroupsByWayOfOthers(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 }
-
-// What differs between two plans is said, and the order if nothing else does.
-func TestChanges(t *testing.T) {
-	const text = `only: [a, b]
-collections: [{name: a, fields: [x $java]}, {name: b, fields: [y $left]}]
-references: [{between: [a, b], fields: [x, y], outside: [subtype 3]}]`
-	for _, tt := range [][3]string{
-		{"only: [a, b]", "only: [a]", `only was ["a", "b"] and is ["a"]`},
-		{"only: [a, b]\n", "", `only was ["a", "b"] and is none`},
-		{", outside: [subtype 3]", "", `the reference between "a" "x" and "b" "y": outside was [subtype 3] and is none`},
-		{"fields: [x, y]", "fields: [x, y], accepted: true", `the reference between "a" "x" and "b" "y": accepted was none and is true`},
-		{"{name: a, fields: [x $java]}, {name: b, fields: [y $left]}", "{name: b, fields: [y $left]}, {name: a, fields: [x $java]}", "the order of its collections, fields or references is another one"},
-	} {
-		if got := Changes(planOf(t, text), planOf(t, strings.Replace(text, tt[0], tt[1], 1))); len(got) != 1 || got[0] != tt[2] {
-			t.Errorf("got %q, want %q", got, tt[2])
-		}
-	}
-}

@@ -60,6 +60,7 @@ func (p *Plan) mapping() mapping {
 		{name: "schemaVersion", required: true, text: strconv.Itoa(SchemaVersion), read: (*reader).version},
 		text("database", false, &p.Database),
 		dump,
+		text("migration", false, &p.Migration),
 		{name: "made", required: true, text: p.Made.UTC().Format(time.RFC3339), read: func(r *reader, n *yaml.Node) {
 			p.Made = scalar[time.Time](r, n, "made", "a time such as 2026-01-31T12:00:00Z", "!!timestamp").UTC()
 		}},

@@ -14,16 +14,13 @@ import (
 // Update brings the plan in the directory up to date by a survey, and writes it to the file name there. It
 // changes only lines that it must: decisions, comments and edits stay. What is new is added as [Unknown], except
 // for the collections with the names in adds, which are added as the survey suggests. It returns the plan. notes say what is new, and
-// what is gone. What steps have converted is not judged again. note, which is called before the plan is written, may add to its comment.
-func (s *State) Update(sv *survey.Survey, name string, adds []string, note func(*Plan) error) (p *Plan, notes []string, err error) {
+// what is gone. What the steps begun have converted is not judged again.
+// note, which is called before the plan is written, may add to its comment.
+func (s *State) Update(sv *survey.Survey, name string, adds []string, begun []Step, note func(*Plan) error) (p *Plan, notes []string, err error) {
 	path := filepath.Join(s.dir, PlanFile)
 	text, err := os.ReadFile(path) // a person may have edited it since
 	if err != nil {
 		return nil, nil, err
-	}
-	var begun []Step
-	if s.Sealed() && !s.Restored {
-		begun, _ = s.begun()
 	}
 	p, text, notes, err = update(text, func() *Plan { return Build(sv, nil) }, sv.Definitions, begun, adds)
 	if err != nil {

@@ -17,7 +17,7 @@ var ugly = []string{"orders", "", " ", "a.b", "null", "yes", "0x1F", "1e3", "-",
 
 func example() *Plan {
 	return &Plan{
-		Database: "shop", Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Database: "shop", Migration: "0123456789abcdef", Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Comment: []string{"A plan.", "", "of two\nlines"},
 		Collections: []Collection{
 			{Name: "customers", UUID: "00ff", Into: "customers_standard", Comment: []string{"40 documents"}, Fields: []Field{

@@ -21,6 +21,7 @@ const SchemaVersion = 1
 type Plan struct {
 	Database    string // empty for a dump of several databases; the names of the collections then begin with that of the database
 	Dump        *Dump  // nil for a database of a server
+	Migration   string // random id, which a copy of the plan has, too; empty for a dump
 	Made        time.Time
 	Only        []string // names of the collections that the plan is about; empty for all of the database
 	Collections []Collection

@@ -12,14 +12,6 @@ import (
 // Step is one conversion of one collection.
 type Step struct {
 	kinds.Task // with the filter of the entry; the fields of its pairs are named
-	// Pass tells the conversions of one entry apart: fields that are decided later are converted
-	// by another one. It is 0 for the first.
-	Pass int `json:"pass,omitempty"`
-	// Listed is set if only the values are converted that an earlier step has listed as skipped, and Again if
-	// the step changes the copy of an earlier one. Of is the pass of that step.
-	Listed bool `json:"listed,omitempty"`
-	Again  bool `json:"again,omitempty"`
-	Of     int  `json:"of,omitempty"`
 }
 
 // Entry returns the key of the entry of the plan that the step is about.
@@ -142,25 +134,6 @@ func (p *Plan) steps(c Collection) []Step {
 		s.Pairs = append(s.Pairs, *by[d])
 	}
 	return []Step{s}
-}
-
-// LeftSince returns what a step of the plan lists of malformed values and a person has left since.
-func (p *Plan) LeftSince(s Step) (left []kinds.Pair) {
-	i := p.find(s.Entry())
-	for _, pair := range s.Pairs {
-		if pair.From != kinds.OfMalformed || i < 0 {
-			continue
-		}
-		pair.Fields = slices.DeleteFunc(slices.Clone(pair.Fields), func(field string) bool {
-			return !slices.ContainsFunc(p.Collections[i].Fields, func(f Field) bool {
-				return f.Stored == kinds.OfMalformed && f.Decision == Leave && f.Plain() == field
-			})
-		})
-		if len(pair.Fields) > 0 {
-			left = append(left, pair)
-		}
-	}
-	return left
 }
 
 // FieldsOf returns the fields of the pairs whose values are converted.

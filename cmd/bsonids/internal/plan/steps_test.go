@@ -50,22 +50,34 @@ func TestFiles(t *testing.T) {
 		if name == "" {
 			continue // not the name of a collection
 		}
-		for pass := range 2 {
-			s := Step{Task: kinds.Task{Collection: name}, Pass: pass}
-			for _, file := range []string{s.Files("").SkipList, s.Files("").UndoLog, PlanFile, LedgerFile} {
-				if name != names[0] && (file == PlanFile || file == LedgerFile) {
-					continue
-				}
-				key := strings.ToLower(file)
-				if was, ok := seen[key]; ok && was != name || !valid.MatchString(file) {
-					t.Errorf("%q and %q have the file %q", was, name, file)
-				}
-				seen[key] = name
+		for _, filter := range []string{"", `{"a":1}`} {
+			s := Step{Task: kinds.Task{Collection: name, Filter: filter}}
+			file := s.SkipList("")
+			key := strings.ToLower(file)
+			if was, ok := seen[key]; ok || !valid.MatchString(file) || file == PlanFile || file == NewFile {
+				t.Errorf("%q and %q have the file %q", was, name, file)
 			}
+			seen[key] = name
 		}
 	}
-	if (Step{Task: kinds.Task{Collection: "a", Into: "b"}}).Files("").UndoLog != "" {
-		t.Error("a copy has an undo log")
+}
+
+// The name of a conversion is the same for the same documents and the same place, and for no others.
+func TestConversion(t *testing.T) {
+	p, other := &Plan{Migration: "0123456789abcdef"}, &Plan{Migration: "fedcba9876543210"}
+	seen := make(map[string]kinds.Task)
+	for _, p := range []*Plan{p, other} {
+		for _, t0 := range []kinds.Task{{Collection: "a"}, {Collection: "A"}, {Collection: "a", Filter: "{}"}, {Collection: "a", Into: "b"}, {Collection: "a", Into: "c"}, {Collection: "a.b"}} {
+			name := p.Conversion(t0)
+			if was, ok := seen[name]; ok {
+				t.Errorf("%+v and %+v are %q", was, t0, name)
+			}
+			seen[name] = t0
+			t0.Pairs = []kinds.Pair{{From: "javaLegacy"}}
+			if p.Conversion(t0) != name {
+				t.Errorf("%+v has another name with other pairs", t0)
+			}
+		}
 	}
 }
 

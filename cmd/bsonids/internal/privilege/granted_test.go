@@ -111,7 +111,7 @@ func TestLacks(t *testing.T) {
 			PutBack: "", Release: "", Undo: "update on shop.items; insert and update on shop.bsonids.migrations"}},
 		{"other database", []bson.D{grant(on("other", ""), readWrite...)}, map[Verb]string{Apply: "listCollections on the database shop; find and update on shop.items; find and listIndexes on shop.orders; " +
 			"find, insert, update, remove and createIndex on shop.orders_standard; find, insert and update on shop.bsonids.migrations",
-			Cutover: "", PutBack: "", Release: "", Undo: "", Verify: "listCollections on the database shop; find on shop.items, shop.orders and shop.orders_standard"}},
+			Cutover: "", PutBack: "", Release: "", Undo: "", Verify: "listCollections on the database shop; find on shop.items, shop.orders, shop.orders_standard and shop.bsonids.migrations"}},
 		// What is allowed on each collection is not allowed on the database.
 		{"the collections alone", exact(record, []string{"shop", "items", "find", "update"}, append([]string{"shop", "orders"}, slices.Concat(readWrite, dbAdmin)...),
 			append([]string{"shop", "orders_standard"}, slices.Concat(readWrite, dbAdmin)...), append([]string{"shop", "orders_before_cutover"}, slices.Concat(readWrite, dbAdmin)...)),

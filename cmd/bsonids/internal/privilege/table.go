@@ -75,6 +75,7 @@ var table = slices.Concat([]row{
 	{Apply, records, []string{"find", "insert", "update"}, nil},
 	{Verify, database, []string{"listCollections"}, nil},
 	{Verify, read, []string{"find"}, nil},
+	{Verify, records, []string{"find"}, nil},
 	{Status, records, []string{"find"}, nil},
 	{Undo, database, []string{"listCollections"}, nil},
 	{Undo, inPlace, []string{"find", "update"}, nil},

@@ -9,7 +9,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
@@ -183,7 +182,7 @@ func (c *Cutover) Conversion() string { return strings.TrimSuffix(c.ID, cutoverE
 
 // NewCutover returns a cutover of the collections in the state [Comparing].
 func NewCutover(collections []Exchange, version string) *Cutover {
-	return &Cutover{Saved: Saved{ID: ledger.NewID() + cutoverEnd, Kind: kindCutover, State: Comparing, By: whoAmI(version)}, Collections: collections}
+	return &Cutover{Saved: Saved{ID: NewID() + cutoverEnd, Kind: kindCutover, State: Comparing, By: whoAmI(version)}, Collections: collections}
 }
 
 // Cutovers returns the cutovers in the record, sorted by when they began. If open is set, it returns

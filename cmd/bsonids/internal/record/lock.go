@@ -24,8 +24,6 @@ type Request struct {
 	Run      Run    // without the fields that Begin sets: ID, Epoch, TakesOver, By, times
 	Version  string // of this program
 	TakeOver bool   // take over from a run that has not ended
-	LogSize  int64  // size of the undo log in bytes; 0 if there is none
-	Ledger   Ledger // nil if there is none
 
 	// May, which may be nil, is called when no other run is in the way, before the writes of earlier ones
 	// are waited for. Its error ends the run.
@@ -34,27 +32,29 @@ type Request struct {
 	Notice func(text string)
 }
 
-// Ledger knows the runs of a migration. A run is in the ledger before it is in the record, so that a
-// ledger that lacks one is an older copy.
-type Ledger interface {
-	Knows(run string) bool
-	Begin(run string) error
-}
-
 // Lock is a run that has begun. It is safe for concurrent use.
 type Lock struct {
 	coll *mongo.Collection
 	stop context.CancelFunc
 	live sync.WaitGroup
-	need int64 // least size of the undo log, in bytes
+
+	// log returns the size and the sum of the undo log. It is nil if there is none.
+	log func() (size int64, sum uint32)
+
+	intents sync.Mutex // held while an intent is written
+	intent  intent     // the last one
 
 	mu    sync.Mutex // held while the document is changed
 	run   Run
 	alive time.Time // when the last update of the document was sent
 	wrote time.Time // when the first write may have begun
 	ahead int64     // the last epoch that was checked
-	// logSize is the size of the undo log in bytes. It is in the record before the first write.
-	logSize int64
+}
+
+// intent is what the record has of the undo log, and that no other run had taken over when it was sent.
+type intent struct {
+	size int64
+	sent time.Time
 }
 
 // Begin inserts the document of a new run, and waits until the writes of the runs that it takes
@@ -86,30 +86,15 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 			}
 			return nil, err
 		}
-		if err := undone(runs, &l.run); err != nil {
-			return nil, err
-		}
-		if err := l.mayBeCopy(ctx, runs, q); err != nil {
-			return nil, err
-		}
 		v.wait = slices.DeleteFunc(v.wait, func(w waiting) bool {
 			_, ok := idle.Load(w.run.By.Token)
 			return ok
 		})
-		l.need = v.undoSize
-		if err := l.Covers(q.LogSize); err != nil { // before the other run is made to stop
-			return nil, err
-		}
 		l.run.Epoch = 1
 		if n := len(runs); n > 0 {
 			l.run.Epoch = runs[n-1].Epoch + 1
 		}
 		l.run.ID, l.run.TakesOver, l.run.Started, l.run.Updated = id(l.run.Collection, l.run.Epoch), v.takesOver, now, now
-		if q.Ledger != nil && !q.Ledger.Knows(l.run.By.Token) {
-			if err := q.Ledger.Begin(l.run.By.Token); err != nil {
-				return nil, err
-			}
-		}
 		if err = l.insert(ctx); err == nil {
 			break
 		}
@@ -127,7 +112,7 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		err = q.May(ctx)
 	}
 	if err == nil {
-		err = l.settle(ctx, v.wait, q)
+		err = l.settle(ctx, v.wait, q.Notice)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.End(err, time.Time{}))
@@ -147,24 +132,20 @@ func (l *Lock) insert(ctx context.Context) error {
 	return err
 }
 
-// Covers returns an error if the undo log, whose size is in bytes, lacks entries that runs of the
-// conversion have written.
-func (l *Lock) Covers(size int64) error {
-	if size < l.need {
-		return refuse(ErrIncomplete, "the undo log has %d bytes, but an earlier run has written %d; use the latest one", size, l.need)
-	}
-	return nil
-}
+// Run returns the random id of the run.
+func (l *Lock) Run() string { return l.run.By.Token }
 
-// LogSize returns the size in bytes that the undo log has at least.
-func (l *Lock) LogSize() int64 { return l.need }
+// Started returns when the run began, by the server.
+func (l *Lock) Started() time.Time { return l.run.Started }
 
-// SetUndoID records the id of the undo log.
-func (l *Lock) SetUndoID(ctx context.Context, id string) error {
+// SetLog sets the undo log, of which the record has the size and the sum before what it has is changed.
+func (l *Lock) SetLog(log func() (size int64, sum uint32)) { l.log = log }
+
+// SetDiffers records that the copy still differs from its source.
+func (l *Lock) SetDiffers(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.run.UndoID = id
-	return l.set(ctx, bson.D{{Key: "undoId", Value: id}})
+	return l.set(ctx, bson.D{{Key: "differs", Value: true}})
 }
 
 // SetIntoUUID records the UUID of the copy.
@@ -175,20 +156,50 @@ func (l *Lock) SetIntoUUID(ctx context.Context, uuid *bson.Binary) error {
 	return l.set(ctx, bson.D{{Key: "intoUUID", Value: *uuid}})
 }
 
-// Check returns an error that wraps [ErrTakenOver] if another run has taken over. Call it before
-// each write, with the size of the undo log in bytes, or 0 if there is none. The deadline of ctx
-// must not be later than that of the batch.
-func (l *Lock) Check(ctx context.Context, undoSize int64) error {
+// intentFor is for how long batches may begin on account of one intent.
+const intentFor = time.Second
+
+// Check is called before each write whose old values the undo log has up to the size logged, which is 0 if there is no log.
+// It returns an error that wraps [ErrTakenOver] if another run has taken over, and otherwise the time from which the limit
+// of the batch counts. One intent covers the batches of all workers that were in the log when it was sent.
+func (l *Lock) Check(ctx context.Context, logged int64) (time.Time, error) {
+	l.intents.Lock()
+	defer l.intents.Unlock()
+	if age := time.Since(l.intent.sent); l.intent.size >= logged && age < min(intentFor, l.run.BatchTimeout/4) {
+		return l.intent.sent, nil
+	}
+	is := intent{sent: time.Now()}
+	var log Log
+	if l.log != nil {
+		size, sum := l.log()
+		is.size, log = size, Log{size, int64(sum)}
+	}
+	if err := l.intend(ctx, log); err != nil {
+		return time.Time{}, err
+	}
+	l.intent = is
+	return is.sent, nil
+}
+
+// CheckNow is [Lock.Check] for a command that changes no values. It never goes by an intent that was sent before.
+func (l *Lock) CheckNow(ctx context.Context) error {
+	l.intents.Lock()
+	defer l.intents.Unlock()
+	return l.intend(ctx, l.run.Log)
+}
+
+// intend makes the record have the log, and then looks for runs that have taken over.
+func (l *Lock) intend(ctx context.Context, log Log) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.wrote.IsZero() {
 		l.wrote = time.Now()
 	}
-	l.logSize = max(l.logSize, undoSize)
-	if l.logSize > 0 && l.run.UndoSize == 0 || time.Since(l.alive) >= lease-signOfLife {
-		if err := l.set(ctx, nil); err != nil {
+	if log != l.run.Log || time.Since(l.alive) >= lease-signOfLife {
+		if err := l.set(ctx, bson.D{{Key: "log", Value: log}}); err != nil {
 			return err
 		}
+		l.run.Log = log
 	}
 	for {
 		var next Run
@@ -258,7 +269,7 @@ func (l *Lock) End(failed error, lost time.Time) error {
 	return err
 }
 
-// set updates the document of the run: the progress, the size of the undo log if there is one, and the
+// set updates the document of the run: the progress, and the
 // fields. It sets the fields named in now to the time of the server. The caller holds l.mu.
 func (l *Lock) set(ctx context.Context, fields bson.D, now ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -268,16 +279,13 @@ func (l *Lock) set(ctx context.Context, fields bson.D, now ...string) error {
 		dates = append(dates, bson.E{Key: f, Value: true})
 	}
 	fields = append(fields, bson.E{Key: "progress", Value: l.run.Progress})
-	if l.logSize > 0 {
-		fields = append(fields, bson.E{Key: "undoSize", Value: l.logSize})
-	}
 	sent := time.Now()
 	res, err := l.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: l.run.ID}}, bson.D{{Key: "$set", Value: fields}, {Key: "$currentDate", Value: dates}})
 	if err == nil && res.MatchedCount == 0 {
 		err = refuse(ErrTakenOver, "the document %s of this run in %s was deleted", l.run.ID, Name)
 	}
 	if err == nil {
-		l.alive, l.run.UndoSize = sent, l.logSize
+		l.alive = sent
 	}
 	return err
 }

@@ -1,31 +1,126 @@
 package record
 
 import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
-// A run that was killed after its first write, before it has shown a sign of life, has converted values: the record has
-// the size that its undo log had before the write.
-func TestKilledEarly(t *testing.T) {
-	db := memory.Start(t).Client.Database("d")
-	l, err := Begin(t.Context(), db, Request{Run: Run{Kind: Convert, Task: run(1, "a").Task, Conversion: "a"}})
+// started begins a run, which shows no sign of life, and returns it with its database.
+func started(t *testing.T) (*Lock, *memory.Server, *mongo.Database) {
+	t.Helper()
+	s := memory.Start(t)
+	db := s.Client.Database("d")
+	l, err := Begin(t.Context(), db, Request{Run: Run{Kind: Convert, Task: run(1, "a").Task, Conversion: "a", BatchTimeout: time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.stop()
 	l.live.Wait()
-	if err := l.Check(t.Context(), 100); err != nil {
-		t.Fatal(err)
-	}
+	return l, s, db
+}
+
+func recorded(t *testing.T, l *Lock) *Run {
+	t.Helper()
 	runs, err := find[*Run](t.Context(), l.coll, bson.D{{Key: "kind", Value: Convert}})
-	if err != nil {
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	return runs[0]
+}
+
+// A run that was killed after its first write, before it has shown a sign of life, has converted values: the record has
+// what its undo log had before the write.
+func TestKilledEarly(t *testing.T) {
+	l, _, _ := started(t)
+	l.SetLog(func() (int64, uint32) { return 100, 7 })
+	if r := recorded(t, l); r.Log != (Log{}) || r.Stands() {
+		t.Errorf("before the first write: %+v", r)
+	}
+	if _, err := l.Check(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
-	if len(runs) != 1 || runs[0].UndoSize != 100 || !runs[0].Stands() {
-		t.Errorf("%+v", runs)
+	if r := recorded(t, l); r.Log != (Log{100, 7}) || !r.Stands() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// No batch is sent that the record does not cover: Check returns only when the record has the log up to what the batch needs,
+// and the limit of the batch counts from before that was sent. One intent covers all batches that were logged before it.
+func TestIntents(t *testing.T) {
+	l, s, _ := started(t)
+	var size, updates, has atomic.Int64
+	l.SetLog(func() (int64, uint32) { return size.Load(), 1 })
+	s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if log, ok := command.Lookup("updates", "0", "u", "$set", "log", "size").AsInt64OK(); ok && name == "update" {
+			updates.Add(1)
+			has.Store(log) // it is there when the answer is
+		}
+		return f
+	}
+	var workers sync.WaitGroup
+	const batches = 200
+	for range 8 {
+		workers.Go(func() {
+			for range batches / 8 {
+				need := size.Add(10)
+				before := time.Now()
+				sent, err := l.Check(context.Background(), need)
+				if err != nil || has.Load() < need {
+					t.Errorf("a batch that needs %d bytes begins when the record has %d: %v", need, has.Load(), err)
+				}
+				if sent.Before(before.Add(-intentFor)) || sent.After(time.Now()) {
+					t.Errorf("the limit counts from %v, %v after the check", sent, sent.Sub(before))
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if n := updates.Load(); n == 0 || n > batches {
+		t.Errorf("%d updates for %d batches", n, batches)
+	}
+	size.Add(1000) // four batches that are logged at once
+	before := updates.Load()
+	for need := range int64(4) {
+		if _, err := l.Check(t.Context(), size.Load()-need); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := updates.Load() - before; n != 1 {
+		t.Errorf("%d intents for batches that are logged at once", n)
+	}
+	if r := recorded(t, l); r.Log.Size != size.Load() {
+		t.Errorf("%+v, want %d", r.Log, size.Load())
+	}
+}
+
+// A run that was taken over sends no batch on account of a new intent, and none of an old one after a while.
+func TestTakenOverBetween(t *testing.T) {
+	l, _, db := started(t)
+	l.SetLog(func() (int64, uint32) { return 10, 1 })
+	if _, err := l.Check(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	other := run(2, "b", over(1))
+	if _, err := collection(db).InsertOne(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.CheckNow(t.Context()); !errors.Is(err, ErrTakenOver) {
+		t.Errorf("at once: %v", err)
+	}
+	l.intent.sent = l.intent.sent.Add(-intentFor)
+	if _, err := l.Check(t.Context(), 10); !errors.Is(err, ErrTakenOver) {
+		t.Errorf("after %v: %v", intentFor, err)
+	}
+	if _, err := l.Check(t.Context(), 11); !errors.Is(err, ErrTakenOver) {
+		t.Errorf("of more: %v", err)
 	}
 }

@@ -42,7 +42,7 @@ type Run struct {
 	kinds.Task `bson:",inline"` // without pairs for a cutover
 	UUID       *bson.Binary     `bson:"collectionUUID,omitempty"` // UUID of the collection, if the server reports one
 	Epoch      int64            `bson:"epoch"`
-	// Conversion is the same for all runs that resume a conversion, and for its undo.
+	// Conversion is the same for all runs of a conversion of a migration, and for its undos.
 	Conversion string `bson:"conversion"`
 	// TakesOver lists the epochs of runs that have not ended, and must not write any more.
 	TakesOver []int64 `bson:"takesOver,omitempty"`
@@ -55,7 +55,7 @@ type Run struct {
 	Lost    time.Duration `bson:"lost,omitempty"`
 	Outcome string        `bson:"outcome,omitempty"`
 	Reason  string        `bson:"reason,omitempty"` // why the run stopped
-	// Migration is the random id of the migration that the run is of.
+	// Migration is the random id of the migration that the run is of, which its plan has.
 	Migration string `bson:"migration,omitempty"`
 
 	// IntoUUID is the UUID of the copy, if the server reports one. It is nil until the run has found or made the copy.
@@ -64,15 +64,20 @@ type Run struct {
 	// BatchTimeout is an upper bound of the duration of a write, in nanoseconds.
 	BatchTimeout time.Duration `bson:"batchTimeout"`
 	Directory    string        `bson:"directory,omitempty"` // of the migration
-	UndoLog      string        `bson:"undoLog,omitempty"`
-	Lock         string        `bson:"lock,omitempty"` // of the directory of both files, as of FileID
-	UndoID       string        `bson:"undoId,omitempty"`
-	UndoSize     int64         `bson:"undoSize,omitempty"` // in bytes, before the last write
+	Lock         string        `bson:"lock,omitempty"`      // of that directory, as of FileID
+	Log          Log           `bson:"log"`
 
 	Decisions []decide.Decision `bson:"decisions,omitempty"` // as the pairs
 	Progress  Progress          `bson:"progress"`
+	Differs   bool              `bson:"differs,omitempty"` // the copy still differed from its source at the end of the run
 	Verified  *Verified         `bson:"verified,omitempty"`
 	Undone    *Undone           `bson:"undone,omitempty"`
+}
+
+// Log is how much of its undo log a run has brought to the disk, before it changes what the log has.
+type Log struct {
+	Size int64 `bson:"size"` // in bytes
+	Sum  int64 `bson:"sum"`  // CRC-32C of these bytes
 }
 
 // Who identifies the process of a run.
@@ -80,7 +85,7 @@ type Who struct {
 	User    string `bson:"user"`
 	Host    string `bson:"host"`
 	PID     int    `bson:"pid"`
-	Token   string `bson:"token"` // random, one for each run
+	Token   string `bson:"token"` // random, one for each run; its undo log has it for a name
 	Version string `bson:"version"`
 }
 
@@ -106,6 +111,9 @@ type Verified struct {
 type Undone struct {
 	Complete bool   `bson:"complete"`
 	By       string `bson:"by"` // _id of the run, which has the times
+	// Lost is set if the undo went without the undo log of the run, or without its end: the values are still converted, and
+	// the log restores them if it is found.
+	Lost bool `bson:"lost,omitempty"`
 }
 
 // Switches reports whether the run is of a cutover.

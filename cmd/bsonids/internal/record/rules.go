@@ -3,20 +3,11 @@ package record
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
-// The reasons for which a run may not begin. An [*Error] wraps one of them.
-var (
-	ErrHeld       = errors.New("another run holds the collection")
-	ErrUndone     = errors.New("the conversion was undone")
-	ErrIncomplete = errors.New("the undo log lacks entries")
-)
+// ErrHeld is wrapped by the [*Error] of a run that may not begin while another one has not ended.
+var ErrHeld = errors.New("another run holds the collection")
 
 // Error explains in one sentence why a run may not begin.
 type Error struct {
@@ -56,7 +47,6 @@ func (r *Run) expired(now time.Time) bool { return now.After(r.Updated.Add(lease
 type verdict struct {
 	takesOver []int64
 	wait      []waiting // runs whose writes must end first
-	undoSize  int64     // least size of the undo log
 }
 
 // waiting is a run that may have sent a batch to which there was no answer.
@@ -91,9 +81,6 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 		}
 	}
 	for _, r := range runs {
-		if same(r, want) {
-			v.undoSize = max(v.undoSize, r.UndoSize)
-		}
 		if r.Ended != nil {
 			if r.Lost > 0 {
 				await(r, r.Ended.Add(-r.Lost).Add(r.BatchTimeout))
@@ -109,8 +96,6 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 		case r.Switches():
 			return v, refuseFor(r, ErrHeld, "has not ended", wait)
 		case r.locks(want), takeOver: // want has the directory of r, which no other process uses, or a copy
-		case same(r, want):
-			return v, refuseFor(r, ErrHeld, "has not recorded its end", "; make sure that it has ended, and give --take-over")
 		case r.expired(now):
 		default:
 			return v, refuseFor(r, ErrHeld, "has not ended", wait)
@@ -125,12 +110,9 @@ func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 func (r *Run) locks(want *Run) bool { return r.Lock != "" && r.Lock == want.Lock }
 
 // same reports whether both runs belong to the same conversion, or to its undo.
-func same(r, want *Run) bool {
-	return r.Conversion == want.Conversion || r.UndoID != "" && r.UndoID == want.UndoID
-}
+func same(r, want *Run) bool { return r.Conversion == want.Conversion }
 
-// hurts reports whether a late write of r could match a value that want has written or restored. A
-// run that resumes r has the undo log of r and writes the same values.
+// hurts reports whether a late write of r could match a value that want has written or restored.
 func hurts(r, want *Run) bool {
 	if r.Switches() { // a run that continues it sends the same commands
 		return r.Kind != want.Kind || !same(r, want)
@@ -139,68 +121,4 @@ func hurts(r, want *Run) bool {
 		return r.Into == want.Into && !same(r, want)
 	}
 	return want.Kind == Undo || r.Kind == Undo // no conversion takes the values that another one makes
-}
-
-// undone returns an error if the record has an undo of the conversion that want goes on with.
-func undone(runs []*Run, want *Run) error {
-	for _, r := range runs {
-		if want.Kind == Convert && r.Kind == Undo && r.Conversion == want.Conversion {
-			return errUndone(r)
-		}
-	}
-	return nil
-}
-
-// standing returns what the record has about the conversion of want, for [ledger.Judge], and its last run, or nil
-// if it has none.
-func standing(runs []*Run, want *Run) (r ledger.Record, last *Run) {
-	for _, run := range runs {
-		if run.Kind == Convert && run.Conversion == want.Conversion {
-			last = run
-			r.Size, r.Moves = max(r.Size, run.UndoSize), r.Moves+run.Updated.UnixMilli()
-		}
-	}
-	if last != nil {
-		r.Run, r.Place, r.Ended = last.By.Token, ledger.Place(last.Lock), last.Ended != nil
-	}
-	return r, last
-}
-
-// refuseLedger explains an error of package ledger about the run last.
-func refuseLedger(err error, last *Run) error {
-	text := "is not known to the ledger, which is an older copy; use the latest one"
-	switch {
-	case errors.Is(err, ledger.ErrMore):
-		text = "has written more to its undo log than there is: the files are an older copy; use the latest ones"
-	case errors.Is(err, ledger.ErrMoved):
-		text = "goes on with another copy of the ledger; end that run first"
-	}
-	return refuseFor(last, err, text, "")
-}
-
-// sameCollection reports whether r has written the collection of want, as opposed to another one
-// with the same name.
-func sameCollection(r, want *Run) bool {
-	return r.UUID == nil || want.UUID == nil || r.UUID.Equal(*want.UUID)
-}
-
-// overlap reports whether a field of one of the pairs may be one of the others.
-func overlap(a, b []kinds.Pair) bool {
-	return slices.ContainsFunc(a, func(p kinds.Pair) bool {
-		return slices.ContainsFunc(b, func(q kinds.Pair) bool { return !disjoint(p.Fields, q.Fields) })
-	})
-}
-
-// disjoint reports whether no path matches a field of both a and b. A pattern with * may overlap
-// with any other.
-func disjoint(a, b []string) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return false
-	}
-	for _, f := range slices.Concat(a, b) {
-		if strings.Contains(f, "*") {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
 }

@@ -6,8 +6,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // Saved is what makes the document of a cutover safe to change. Commands change it one after the other: each change is made
@@ -44,7 +42,7 @@ func (s *Saved) save(ctx context.Context, db *mongo.Database, doc any) error {
 		}
 	}
 	was, matched := *s, int64(1)
-	s.Token, s.Updated, s.next = ledger.NewID(), now, ""
+	s.Token, s.Updated, s.next = NewID(), now, ""
 	if was.Token == "" {
 		s.Begun = now
 		_, err = coll.InsertOne(ctx, doc)

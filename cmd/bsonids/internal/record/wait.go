@@ -7,36 +7,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 )
-
-// mayBeCopy returns an error if the ledger is an older copy, or a copy that another run uses. It waits for as
-// long as a run may be silent if the ledger is not the file that the last run has named. It comes before
-// that run is made to stop.
-func (l *Lock) mayBeCopy(ctx context.Context, runs []*Run, q Request) error {
-	have := ledger.Have{Ledger: q.Ledger, Place: ledger.Place(l.run.Lock), Size: q.LogSize}
-	was, last := standing(runs, &l.run)
-	if q.Ledger == nil || last == nil {
-		return nil
-	}
-	wait, err := ledger.Judge(have, was)
-	if wait && err == nil {
-		q.Notice("the ledger may be a copy: waiting for " + lease.String() + ", in which " + last.String() + " would write")
-		if err := patience.Sleep(ctx, lease); err != nil {
-			return err
-		}
-		if runs, err = read(ctx, l.coll, q.Run.Collection); err != nil {
-			return err
-		}
-		is, _ := standing(runs, &l.run)
-		err = ledger.Again(have, was, is)
-	}
-	if err != nil {
-		return refuseLedger(err, last)
-	}
-	return nil
-}
 
 // alone returns an error if a run in progress uses the same collections in another role: one of the two reads
 // or changes the collection that the other one makes with --into, or both make the same one. Such runs do not
@@ -106,10 +78,9 @@ func (s *signs) wait(ctx context.Context, runs []*Run, now time.Time) bool {
 }
 
 // settle waits until the server can carry out no batch of the runs any more: either a run has recorded
-// that all were answered, or the time limit of the last one is over. The record then has what they have
-// written to the undo log of the conversion, also after it was read, and before they could find the document of this run.
-func (l *Lock) settle(ctx context.Context, open []waiting, q Request) error {
-	for told := false; ; told = true {
+// that all were answered, or the time limit of the last one is over.
+func (l *Lock) settle(ctx context.Context, open []waiting, notice func(text string)) error {
+	for told := false; len(open) > 0; told = true {
 		now, err := Now(ctx, l.coll.Database())
 		if err != nil {
 			return err
@@ -119,24 +90,22 @@ func (l *Lock) settle(ctx context.Context, open []waiting, q Request) error {
 			return err
 		}
 		for _, r := range runs {
-			if same(r, &l.run) {
-				l.need = max(l.need, r.UndoSize)
-			}
 			if r.Ended != nil && r.Lost == 0 {
 				open = slices.DeleteFunc(open, func(w waiting) bool { return w.run.Epoch == r.Epoch })
 			}
 		}
 		open = slices.DeleteFunc(open, func(w waiting) bool { return !now.Before(w.until) })
 		if len(open) == 0 {
-			return l.Covers(q.LogSize)
+			return nil
 		}
 		last := slices.MaxFunc(open, func(a, b waiting) int { return a.until.Compare(b.until) })
 		left := last.until.Sub(now)
 		if !told {
-			q.Notice("waiting for a batch without an answer, which the server may still carry out, of " + last.run.String() + ", " + left.Round(time.Second).String() + " at most")
+			notice("waiting for a batch without an answer, which the server may still carry out, of " + last.run.String() + ", " + left.Round(time.Second).String() + " at most")
 		}
 		if err := patience.Sleep(ctx, min(left+time.Millisecond, time.Second)); err != nil {
 			return err
 		}
 	}
+	return nil
 }

@@ -1,12 +1,12 @@
 package record
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"os"
 	"os/user"
 	"strings"
 	"sync"
-
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 )
 
 // idle holds the tokens of the runs of this process that have ended without a write, although the
@@ -14,7 +14,7 @@ import (
 var idle sync.Map
 
 func whoAmI(version string) Who {
-	w := Who{PID: os.Getpid(), Token: ledger.NewID(), Version: version}
+	w := Who{PID: os.Getpid(), Token: NewID(), Version: version}
 	if u, err := user.Current(); err == nil {
 		w.User = u.Username
 	}
@@ -33,4 +33,11 @@ func FileID(path string) string {
 	// The file exists on Linux.
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return host + " " + strings.TrimSpace(string(boot)) + " " + id
+}
+
+// NewID returns a random id: 16 hexadecimal digits.
+func NewID() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
 }

@@ -25,6 +25,8 @@ type AppliedStep struct {
 	Step
 	Changed
 	SkipList string `json:"skipList,omitempty"` // path of the file
+	// Late is the number of documents that the last pass has changed, if services write old values all the time.
+	Late int64 `json:"documentsLate,omitempty"`
 	// Findings are documents of a copy that differ from their sources.
 	Findings []convert.Skip `json:"findings,omitempty"`
 	// SkippedFor counts, by reason, the values that this run left as they are.
@@ -37,8 +39,7 @@ type Applied struct {
 	Dir      string        `json:"-"`              // of the migration
 	Dump     *AppliedDump  `json:"dump,omitempty"` // nil for a database of a server
 	Written  bool          `json:"written"`
-	Finished bool          `json:"finished"`          // all conversions have come to their ends
-	Changes  []string      `json:"changes,omitempty"` // of the plan since it was applied last
+	Finished bool          `json:"finished"` // all conversions have come to their ends
 	Steps    []AppliedStep `json:"steps"`
 	// Duplicates are of a dry run on a server; nil if no conversion changes an _id, or values of a unique index.
 	Duplicates *duplicates.Report `json:"duplicates,omitempty"`
@@ -106,6 +107,12 @@ func (a Applied) Text(w io.Writer) {
 		fmt.Fprintf(w, "\n%d constants in options, indexes and views are left as they are.\n", a.Dump.Constants)
 	}
 	duplicated(w, a.Duplicates)
+	for _, s := range a.Steps {
+		if s.Late > 0 {
+			fmt.Fprintf(w, "\n%s: services write old values all the time. The last pass still found %d documents, and there may be more: "+
+				"let the services write the new form, and run the same command again.\n", terminal.Cell(s.Collection), s.Late)
+		}
+	}
 	definitions(w, a.Definitions)
 	a.end(w)
 }
@@ -131,10 +138,10 @@ func duplicated(w io.Writer, r *duplicates.Report) {
 
 // end writes how the work ended, and what to do next.
 func (a Applied) end(w io.Writer) {
-	copies, found := 0, false
+	copies, found, late := 0, false, false
 	var differ []string
 	for _, s := range a.Steps {
-		found = found || len(s.Findings) > 0
+		found, late = found || len(s.Findings) > 0, late || s.Late > 0
 		if s.Into != "" {
 			copies++
 		}
@@ -145,7 +152,7 @@ func (a Applied) end(w io.Writer) {
 	of := fmt.Sprintf("%d of %d copies", len(differ), copies)
 	names := strings.Join(differ, ", ")
 	switch {
-	case a.Written && !a.Finished:
+	case a.Written && (!a.Finished || late):
 	case !a.Written && a.Dump != nil:
 		fmt.Fprintln(w, "\nTo write the converted dump, add --out.")
 	case !a.Written:

@@ -34,6 +34,14 @@ const (
 	RestsOnSource  Basis = "source" // the collection that was copied
 )
 
+// Left returns the number of values that were to be converted, or listed, and are left.
+func (p Proof) Left() (n int64) {
+	for _, s := range p.Steps {
+		n += s.Result.Left
+	}
+	return n
+}
+
 // Text writes the results as a table.
 func (p Proof) Text(w io.Writer) {
 	name := p.Database
@@ -47,7 +55,7 @@ func (p Proof) Text(w io.Writer) {
 		switch {
 		case s.Proven:
 			result = "proven"
-		case s.Basis == "":
+		case s.Basis == "", s.Result.Finished != nil && !*s.Result.Finished:
 			result += ": " + string(s.Status)
 		}
 		t.AppendRow([]any{terminal.Cell(s.Collection), s.text(), v.Read, v.Old, v.Left, v.Proven, v.Wrong + v.Missing + v.Extra, v.Changed + v.Gone, result})
@@ -59,12 +67,16 @@ func (p Proof) Text(w io.Writer) {
 	if p.Dump != nil {
 		p.Dump.write(w)
 	}
+	but := ""
+	if n := p.Left(); n > 0 {
+		but = fmt.Sprintf(" but %d, which the decisions leave", n)
+	}
 	switch {
 	case p.Proven && p.Dump != nil:
-		fmt.Fprintf(w, "\nProven by the dump, and the evidence of its plan: %s holds its documents in their order, each converted, byte for byte, and no others.\n", p.Dump.Out)
+		fmt.Fprintf(w, "\nProven by the dump, and the evidence of its plan: %s holds its documents in their order, each converted%s, byte for byte, and no others.\n", p.Dump.Out, but)
 	case p.Proven:
 		what := "all values are converted, and none is lost."
-		if left := p.left(); left > 0 {
+		if left := p.Left(); left > 0 {
 			what = fmt.Sprintf("no value is lost, and all are converted but %d, which are left; the skip lists have them with the reasons.", left)
 		}
 		fmt.Fprintf(w, "\nProven by the undo logs and the sources of the copies: %s\n", what)
@@ -74,14 +86,6 @@ func (p Proof) Text(w io.Writer) {
 			fmt.Fprintln(w, "To accept documents that other programs changed or deleted since, give --allow-changed.")
 		}
 	}
-}
-
-// left returns the number of values that were to be converted, or listed, and are left.
-func (p Proof) left() (n int64) {
-	for _, s := range p.Steps {
-		n += s.Result.Left
-	}
-	return n
 }
 
 // Undone is what bsonids undo did, or would do.

@@ -19,7 +19,7 @@ type Status struct {
 	Steps       []StepStatusOf    `json:"conversions"`
 	Cutovers    []CutoverStatus   `json:"cutovers"`
 	Migrations  []MigrationStatus `json:"migrations,omitempty"`
-	Unfit       string            `json:"unfit,omitempty"` // why the record and the directory do not fit; empty if they do
+	Faults      []string          `json:"faults,omitempty"` // of the undo logs in the directory
 	Paused      bool              `json:"paused"`
 	Limit       int               `json:"limit"` // documents that are written per second; 0 for no limit
 	Steering    patience.Steering `json:"-"`     // the files by which a person steers the work; empty without a directory
@@ -49,7 +49,6 @@ type MigrationStatus struct {
 	ID        string    `json:"id"`
 	Directory string    `json:"directory"` // where the last command had it
 	By        string    `json:"by"`        // user, host and process of the last command
-	Commands  int64     `json:"commands"`  // that have written
 	Started   time.Time `json:"started"`   // of the last command
 }
 
@@ -76,9 +75,6 @@ func (s Status) Text(w io.Writer) {
 		}
 		fmt.Fprintf(w, "\nCutover %s of %s: %s (%s, begun %s)\nGo on with: %s\n", c.ID, terminal.Cell(strings.Join(c.Collections, ", ")), what, c.State, c.Begun.UTC().Format(time.DateTime), c.Next)
 	}
-	if s.Unfit != "" {
-		fmt.Fprintf(w, "\n%s\n", terminal.Cell(s.Unfit))
-	}
 	for _, m := range s.Migrations {
 		fmt.Fprintf(w, "\nMigration %s: %s, by %s\n", m.ID, terminal.Cell(m.Directory), terminal.Cell(m.By))
 	}
@@ -90,9 +86,12 @@ func (s Status) Text(w io.Writer) {
 	}
 	if len(s.Steps) == 0 {
 		fmt.Fprintln(w, "There is no conversion in the record.")
-		return
+	} else {
+		s.steps(w)
 	}
-	s.steps(w)
+	for _, f := range s.Faults {
+		fmt.Fprintf(w, "\n%s\n", terminal.Cell(f))
+	}
 }
 
 // steps writes how far the conversions are.

@@ -31,8 +31,6 @@ const (
 // Step is one conversion of a plan, and how far it is. All reports about conversions have it.
 type Step struct {
 	kinds.Task
-	Pass   int        `json:"pass,omitempty"`   // of several that convert a collection one after the other
-	Listed bool       `json:"listed,omitempty"` // only values are converted that an earlier pass has listed
 	Status StepStatus `json:"status"`
 }
 
@@ -51,13 +49,6 @@ func taskText(t kinds.Task) string {
 // text returns what is converted, without the collection.
 func (s Step) text() string {
 	text := taskText(s.Task)
-	fields := terminal.Cell(strings.Join(s.fields(), ", "))
-	switch {
-	case s.Listed:
-		text += ", listed values of " + fields
-	case s.Pass > 0:
-		text += ", " + fields
-	}
 	return text
 }
 

@@ -95,20 +95,6 @@ func (c Conversion) Pairs() (pairs []kinds.Pair) {
 	return pairs
 }
 
-// Without returns the conversion without the fields of the pairs.
-func (c Conversion) Without(pairs []kinds.Pair) (rest Conversion) {
-	for _, p := range c {
-		all := len(p.Fields) == 0
-		p.Fields = slices.DeleteFunc(slices.Clone(p.Fields), func(f walk.Pattern) bool {
-			return slices.ContainsFunc(pairs, func(o kinds.Pair) bool { return o.From == p.From.Name && slices.Contains(o.Fields, f.String()) })
-		})
-		if all || len(p.Fields) > 0 {
-			rest = append(rest, p)
-		}
-	}
-	return rest
-}
-
 // Decide sets the judges by the decisions about the pairs.
 func (c Conversion) Decide(decisions []decide.Decision) error {
 	if len(decisions) != len(c) {

@@ -3,7 +3,6 @@ package rule
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,27 +12,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
-
-// What is taken from a conversion is the fields of a kind, and no pair is left without fields, which would be all fields.
-func TestWithout(t *testing.T) {
-	c := slices.Concat(conversion(t, "javaLegacy"), conversion(t, "text", "a", "b"), conversion(t, "malformed", "a", "c"))
-	for _, tt := range []struct {
-		pairs []kinds.Pair
-		want  string
-	}{
-		{nil, "[javaLegacy [] text [a b] malformed [a c]]"},
-		{[]kinds.Pair{{From: "malformed", Fields: []string{"a"}}}, "[javaLegacy [] text [a b] malformed [c]]"},
-		{[]kinds.Pair{{From: "malformed", Fields: []string{"a", "c"}}, {From: "javaLegacy", Fields: []string{"a"}}}, "[javaLegacy [] text [a b]]"},
-	} {
-		var got []string
-		for _, p := range c.Without(tt.pairs).Pairs() {
-			got = append(got, fmt.Sprint(p.From, " ", p.Fields))
-		}
-		if fmt.Sprint(got) != tt.want || len(c[2].Fields) != 2 {
-			t.Errorf("%v: %v, want %s", tt.pairs, got, tt.want)
-		}
-	}
-}
 
 // Every kind but the standard one is converted.
 func TestNewConversion(t *testing.T) {

@@ -168,3 +168,13 @@ func (c Conversion) UUID(v Value) (u [16]byte, ok bool) {
 	}
 	return u, false
 }
+
+// Misread reports whether a value is what another order of bytes makes of the old value of a change.
+func (ch Change) Misread(now Value) bool {
+	if ch.Old.Other != "" || now.Other != "" || now.Subtype != ch.New.Subtype || now == ch.New {
+		return false
+	}
+	return slices.ContainsFunc(kinds.All(), func(k kinds.Kind) bool {
+		return k.IsBinary() && k.Subtype == ch.Old.Subtype && k.Order.Permute(ch.Old.Octets) == now.Octets
+	})
+}

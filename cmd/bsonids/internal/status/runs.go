@@ -24,18 +24,24 @@ func add(s *report.StepStatusOf, r *record.Run, now time.Time) {
 		switch {
 		case alive:
 			s.Status = report.BeingUndone
-		case r.Outcome == record.Done:
-			s.Status = report.WasUndone
+		case s.Status == report.WasUndone: // as the runs say whose values it has restored
 		default:
 			s.Status = report.Stopped
 		}
 		return
 	}
+	if r.Undone != nil && r.Undone.Complete {
+		s.Status, s.Read, s.Changed, s.Skipped, s.Verified = report.WasUndone, 0, 0, 0, nil
+		return
+	}
 	if r.Progress.Documents > 0 {
 		s.Documents = r.Progress.Documents
 	}
-	s.Read = min(s.Read+r.Progress.Read, max(s.Documents, r.Progress.Read))
-	s.Changed, s.Skipped = max(s.Changed, r.Progress.Changed), max(s.Skipped, r.Progress.Skipped)
+	if r.Into != "" {
+		s.Changed = 0
+	}
+	s.Read = r.Progress.Read
+	s.Changed, s.Skipped, s.Verified = s.Changed+r.Progress.Changed, r.Progress.Skipped, nil
 	if r.Verified != nil {
 		s.Verified = &r.Verified.Proven
 	}
@@ -47,11 +53,7 @@ func add(s *report.StepStatusOf, r *record.Run, now time.Time) {
 	default:
 		s.Status = report.Stopped
 	}
-	switch {
-	case r.Undone == nil:
-	case r.Undone.Complete:
-		s.Status = report.WasUndone
-	default:
+	if r.Undone != nil {
 		s.Status, s.Reason = report.Stopped, "the undo is not complete"
 	}
 	if took := r.Updated.Sub(r.Started).Seconds(); took > 0 && r.Progress.Read > 0 {

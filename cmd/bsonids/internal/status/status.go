@@ -7,87 +7,94 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
-// Of returns the conversions of a plan by its ledger; those of a dump as in its last output.
-func Of(state *plan.State) []report.StepStatusOf {
+// Of returns the conversions of a plan as if none had begun; those of a dump as in its last output.
+func Of(state *plan.State) ([]report.StepStatusOf, error) {
 	out := []report.StepStatusOf{}
+	var last *plan.Converted
 	if state.Plan.Dump != nil {
-		for i, st := range state.Plan.Steps() {
-			s := report.StepStatusOf{Step: migration.Fresh(st).Step}
-			if c := state.Converted; c != nil && i < len(c.Steps) {
-				s.Status, s.Changed, s.Skipped = report.DoneStep, c.Steps[i].Documents, c.Steps[i].Skipped
-			}
-			out = append(out, s)
+		var err error
+		if last, err = state.Converted(); err != nil {
+			return nil, migration.FileError(err)
 		}
-		return out
 	}
-	for _, st := range state.Steps() {
-		a := migration.StepOf(state, st)
-		out = append(out, report.StepStatusOf{Step: a.Step, Conversion: state.Of(st).Conversion, Changed: a.Documents, Skipped: a.Skipped})
+	for i, st := range state.Steps() {
+		s := report.StepStatusOf{Step: migration.Fresh(st).Step}
+		if state.Plan.Dump == nil {
+			s.Conversion = state.Plan.Conversion(st.Task)
+		}
+		if last != nil {
+			s.Status, s.Changed, s.Skipped = report.DoneStep, last.Steps[i].Documents, last.Steps[i].Skipped
+		}
+		out = append(out, s)
 	}
-	return out
+	return out, nil
 }
 
-// Record reads the record of a database. If steps is nil, the status has all conversions; otherwise these, to
-// which it adds. It lacks the next commands for the cutovers.
-func Record(ctx context.Context, s *migration.Session, database string, steps []report.StepStatusOf) (r report.Status, err error) {
+// Record reads the record of a database. The status has the conversions of the migration in a directory, also those that its
+// plan does not have any more, and what is wrong with its undo logs; or all, if state is nil. It lacks the next commands
+// for the cutovers.
+func Record(ctx context.Context, s *migration.Session, database string, state *plan.State) (r report.Status, err error) {
 	r.Cutovers = []report.CutoverStatus{}
-	db := s.Client.Database(database)
-	plans, err := record.Plans(ctx, db)
+	recorded, err := s.Recorded(ctx, database)
 	if err != nil {
 		return r, err
 	}
-	runs, err := record.Runs(ctx, db)
-	if err != nil {
-		return r, err
-	}
-	if r.Time, err = record.Now(ctx, db); err != nil {
-		return r, err
-	}
-	open, err := record.Cutovers(ctx, db, true)
-	if err != nil {
-		return r, err
-	}
-	for _, c := range open {
-		r.Cutovers = append(r.Cutovers, report.CutoverStatus{ID: c.Conversion(), Maker: c.Collections[0].Maker, Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
-			By: c.By.String(), Begun: c.Begun, Updated: c.Updated})
-	}
-	if r.Steps = steps; steps == nil {
-		r.Steps = conversions(plans, runs)
-	}
-	documents := make(map[string]int64)
-	for _, p := range plans {
-		if steps == nil {
-			r.Migrations = append(r.Migrations, report.MigrationStatus{ID: p.Migration, Directory: p.StateDir, Commands: p.Epoch, Started: p.Started, By: p.By.String()})
-		}
-		for _, st := range p.Steps {
-			documents[st.Conversion] = st.Documents
+	r.Time = recorded.Now
+	for _, c := range recorded.Cutovers {
+		if c.State != record.Released && c.State != record.RolledBack {
+			r.Cutovers = append(r.Cutovers, report.CutoverStatus{ID: c.Conversion(), Maker: c.Collections[0].Maker, Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
+				By: c.By.String(), Begun: c.Begun, Updated: c.Updated})
 		}
 	}
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		s.Documents = documents[s.Conversion]
-		skipped, done := s.Skipped, s.Status == report.DoneStep // by the directory, which knows what later steps have converted
-		for _, run := range runs {
-			if run.Conversion == s.Conversion && s.Conversion != "" {
-				add(s, run, r.Time)
-			}
+	r.Steps = []report.StepStatusOf{}
+	if state != nil {
+		if r.Steps, err = Of(state); err != nil {
+			return r, err
 		}
-		if done {
-			s.Skipped = skipped
+		faults, err := recorded.Faults(state)
+		if err != nil {
+			return r, err
+		}
+		for _, f := range faults {
+			r.Faults = append(r.Faults, f.Error())
 		}
 	}
-	if err := dropped(ctx, db, r.Steps); err != nil {
+	for _, run := range recorded.Runs {
+		if state != nil && run.Migration != state.Plan.Migration {
+			continue
+		}
+		i := slices.IndexFunc(r.Steps, func(s report.StepStatusOf) bool { return s.Conversion == run.Conversion })
+		if i < 0 {
+			i = len(r.Steps)
+			r.Steps = append(r.Steps, report.StepStatusOf{Step: report.Step{Task: run.Task, Status: report.NotBegun}, Conversion: run.Conversion})
+		}
+		add(&r.Steps[i], run, r.Time)
+		if state == nil && run.Migration != "" {
+			migrated(&r, run)
+		}
+	}
+	if err := dropped(ctx, s.Client.Database(database), r.Steps); err != nil {
 		return r, err
 	}
 	sum(&r)
 	return r, nil
+}
+
+// migrated adds a run to those of the migrations.
+func migrated(r *report.Status, run *record.Run) {
+	i := slices.IndexFunc(r.Migrations, func(m report.MigrationStatus) bool { return m.ID == run.Migration })
+	if i < 0 {
+		i = len(r.Migrations)
+		r.Migrations = append(r.Migrations, report.MigrationStatus{ID: run.Migration})
+	}
+	m := &r.Migrations[i]
+	m.Directory, m.Started, m.By = run.Directory, run.Started, run.By.String()
 }
 
 // sum adds up how fast the runs are, and how long all of them still take.
@@ -121,32 +128,13 @@ func dropped(ctx context.Context, db *mongo.Database, steps []report.StepStatusO
 		return nil
 	}
 	gone, err := migration.Dropped(ctx, db, made, copies...)
+	if migration.Denied(err) { // that is not known
+		return nil
+	}
 	for i := range steps {
 		if s := &steps[i]; s.Status == report.DoneStep && slices.Contains(gone, s.Into) {
 			s.Status, s.Read, s.Reason = report.Stopped, 0, "the copy "+s.Into+" is not there any more: apply makes it again"
 		}
 	}
 	return err
-}
-
-// conversions returns the conversions in the record: those of the plans in the order of the work,
-// and then the others in the order in which they began.
-func conversions(plans []record.Plan, runs []*record.Run) []report.StepStatusOf {
-	out := []report.StepStatusOf{}
-	seen := make(map[string]bool)
-	add := func(name string, of kinds.Task) {
-		if !seen[name] {
-			seen[name] = true
-			out = append(out, report.StepStatusOf{Step: report.Step{Task: of, Status: report.NotBegun}, Conversion: name})
-		}
-	}
-	for _, p := range plans {
-		for _, st := range p.Steps {
-			add(st.Conversion, st.Task)
-		}
-	}
-	for _, r := range runs {
-		add(r.Conversion, r.Task)
-	}
-	return out
 }

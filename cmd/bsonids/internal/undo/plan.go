@@ -1,157 +1,151 @@
+// Package undo restores what the conversions of a migration have changed.
 package undo
 
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"fmt"
 	"slices"
-	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
-// Plan undoes all conversions of a plan, in the opposite order of the work. The state must be locked if
-// the undo writes. putBack is called before anything is changed: it puts the collections back in whose
-// places there are copies. The steps are valid with an error, too.
+// Options describe an undo.
+type Options struct {
+	Write        bool
+	AllowChanged bool // values that cannot be restored are accepted, and the undo is complete
+	Batch        int
+	// WithoutLost restores the rest if undo logs are missing, cut off or damaged, and WithoutRecord goes by the headers of the
+	// logs whose runs the record lacks.
+	WithoutLost, WithoutRecord bool
+}
+
+// Plan undoes all conversions of a migration, as the record and the undo logs in its directory have them, in the opposite order
+// of the work. The state must be locked if the undo writes. putBack is called before anything is changed: it puts the
+// collections back in whose places there are copies. The steps are valid with an error, too.
 func Plan(ctx context.Context, s *migration.Session, o Options, state *plan.State, putBack func() error) (steps []report.UndoneStep, err error) {
 	if o.Write {
 		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), s.Warn)
 	}
 	o.Batch, _ = s.Gentle(ctx, 1, o.Batch, 1)
-	denied, err := s.Allowed(ctx, migration.WorkOf(state.Plan, state.Steps()), o.Write, privilege.Undo)
+	recorded, err := s.Recorded(ctx, state.Plan.Database)
+	if migration.Denied(err) && !o.Write {
+		recorded, err = &migration.Recorded{}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(ctx, state.Plan.Database, state); err != nil {
+	olds, broken, done, err := recorded.Olds(state)
+	if err != nil {
 		return nil, err
 	}
-	if o.own, err = logsWhole(ctx, s, state); err != nil {
+	defer func() { _ = done() }()
+	all := state.Steps()
+	for _, old := range olds {
+		all = append(all, plan.Step{Task: old.Task})
+	}
+	denied, err := s.Allowed(ctx, migration.WorkOf(state.Plan, all), o.Write, privilege.Undo)
+	if err != nil {
 		return nil, err
 	}
-	if err := inOrder(ctx, s, state, o); err != nil {
+	if len(olds) == 0 && !slices.ContainsFunc(state.Conversions(), func(c string) bool {
+		return recorded.Step(c, plan.Step{}.Task).Status != report.NotBegun
+	}) && len(broken) == 0 {
+		return nil, failure.Usagef("%s: nothing was converted by the plan, as the record and the directory tell", state.Dir())
+	}
+	if err := whole(s, o, olds, broken); err != nil {
 		return nil, err
 	}
 	if err := putBack(); err != nil {
 		return nil, err
 	}
 	if o.Write {
-		if err := s.BeginPlan(ctx, state, nil); err != nil {
-			return nil, err
-		}
-		if err := state.MarkUndone(time.Now()); err != nil {
-			return nil, err
-		}
+		s.Begin(state)
 	}
-	all := true
-	named := make(listed)
-	for _, st := range slices.Backward(state.Steps()) {
-		u, err := step(ctx, s, o, state, st)
-		u.Result.Foreign = named.foreign(st, u.Result)
+	for _, old := range slices.Backward(olds) {
+		namespace := state.Plan.Namespace(old.Task.Collection)
+		u, err := restore(ctx, s.Child(namespace), o, state, recorded, old)
+		u.Step = recorded.Step(state.Plan.Conversion(old.Task), old.Task).Step
 		steps = append(steps, u)
 		if err != nil {
-			return steps, &migration.CollectionError{Collection: st.Collection, Err: err}
+			return steps, &migration.CollectionError{Collection: old.Task.Collection, Err: err}
 		}
-		all = all && (u.Result.Left == 0 || o.AllowChanged)
+	}
+	for _, st := range slices.Backward(state.Steps()) {
+		if st.Into == "" && slices.ContainsFunc(olds, func(old *migration.Old) bool {
+			return old.Task.Collection == st.Collection && old.Task.Filter == st.Filter
+		}) {
+			continue
+		}
+		steps = append(steps, report.UndoneStep{Step: recorded.Step(state.Plan.Conversion(st.Task), st.Task).Step})
 	}
 	if !o.Write {
 		return steps, denied
 	}
-	if all {
-		return steps, state.MarkRestored()
+	return steps, forget(ctx, s, state, recorded)
+}
+
+// forget records that the copies of the migration that no cutover has put in place are left to the user: the next apply makes new
+// ones.
+func forget(ctx context.Context, s *migration.Session, state *plan.State, recorded *migration.Recorded) error {
+	now, err := s.Recorded(ctx, state.Plan.Database) // cutovers may have been undone
+	if err != nil {
+		return err
 	}
-	return steps, nil
-}
-
-// pass is one of the conversions of an entry.
-type pass struct {
-	of plan.Entry
-	n  int
-}
-
-// listed has the number of new values that are in the undo logs of conversions of listed values, by the conversion that listed them.
-type listed map[pass]int64
-
-// foreign returns how many of the new values that a step met are in no undo log. Later steps come first, and the one that listed
-// the values counts for those that converted them.
-func (l listed) foreign(st plan.Step, of convert.Undone) int64 {
-	at := pass{st.Entry(), st.Pass}
-	if !st.Listed {
-		return max(0, of.Foreign-l[at])
-	}
-	l[pass{st.Entry(), st.Of}] += of.Standing + l[at]
-	return 0
-}
-
-// step undoes one conversion of a plan. A conversion into a new collection has nothing to undo.
-func step(ctx context.Context, s *migration.Session, o Options, state *plan.State, st plan.Step) (out report.UndoneStep, err error) {
-	if of := state.Of(st); st.Into == "" {
-		var what migration.Described
-		if what, err = migration.Describe(state.Plan.Database, st.Task); err == nil {
-			out, err = restore(ctx, s.Child(state.Plan.Namespace(st.Collection)), o, what, of, state.Files(st).UndoLog)
+	for _, t := range recorded.Converted(state.Plan.Migration) {
+		name := state.Plan.Conversion(t)
+		if x, _ := now.Exchange(name); t.Into == "" || x != nil {
+			continue
 		}
-		if !of.Begun() && errors.Is(err, fs.ErrNotExist) {
-			err = nil
+		var run *migration.Claim
+		db := s.Client.Database(state.Plan.Database)
+		if err := s.Do(ctx, func() (err error) {
+			run, err = s.Claim(ctx, db, record.Request{Run: record.Run{Kind: record.Undo, Task: t, Conversion: name}})
+			return err
+		}); err != nil {
+			return &migration.CollectionError{Collection: t.Collection, Err: err}
 		}
-	}
-	out.Step = migration.StepOf(state, st).Step
-	return out, err
-}
-
-// inOrder returns an error if a later conversion of another plan has to be undone before one of the conversions of this one.
-func inOrder(ctx context.Context, s *migration.Session, state *plan.State, o Options) error {
-	db := s.Client.Database(state.Plan.Database)
-	for _, st := range state.Steps() {
-		of := state.Of(st)
-		if st.Into != "" || of.UndoID == "" {
-			continue // nothing was changed, as far as the ledger tells
+		var ids []string
+		for _, r := range recorded.Of(name) {
+			ids = append(ids, r.By.Token)
 		}
-		coll, log := db.Collection(st.Collection), record.Run{UndoID: of.UndoID}
-		err := s.Do(ctx, func() error {
-			spec, err := server.Specification(ctx, coll)
-			if err != nil || spec.Name == "" { // the step says that it does not exist
-				return err
-			}
-			return last(ctx, coll, spec.UUID, log, state.Files(st).UndoLog)
-		})
-		if err != nil {
-			return &migration.CollectionError{Collection: st.Collection, Err: err}
+		err := s.Do(ctx, func() error { return run.MarkUndone(ctx, ids, record.Undone{Complete: true}) })
+		if err = errors.Join(err, run.End(err)); err != nil {
+			return &migration.CollectionError{Collection: t.Collection, Err: err}
 		}
 	}
 	return nil
 }
 
-// logsWhole returns the ids of the undo logs of the plan, and an error that names each of them that is missing or
-// lacks entries.
-func logsWhole(ctx context.Context, s *migration.Session, state *plan.State) (ids []string, err error) {
-	var broken []error
-	for _, st := range state.Steps() {
-		if st.Into != "" { // nothing was changed
-			continue
-		}
-		l := migration.LogOf(st.Collection, state.Of(st))
-		if l.ID != "" {
-			ids = append(ids, l.ID)
-		}
-		err = s.Do(ctx, func() (err error) {
-			l, err = l.InRecord(ctx, s.Client.Database(state.Plan.Database))
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if err := l.In(state.Files(st).UndoLog); err != nil {
-			broken = append(broken, err)
+// whole returns an error that names each undo log that is missing, cut off or damaged, or whose run the record lacks, unless
+// the user accepts that.
+func whole(s *migration.Session, o Options, olds []*migration.Old, broken []error) error {
+	var unknown []error
+	lost := slices.Clone(broken)
+	for _, old := range olds {
+		lost = append(lost, old.Lost...)
+		for _, u := range old.Unknown {
+			unknown = append(unknown, fmt.Errorf("%s %s is of a run that the record lacks", undolog.Name, u.Path()))
 		}
 	}
-	if len(broken) == 0 {
-		return ids, nil
+	switch {
+	case len(lost) > 0 && !o.WithoutLost:
+		return migration.IncompleteLogs("values would stay converted", migration.PutBack+", or restore the rest with --without-lost-logs", lost...)
+	case len(unknown) > 0 && !o.WithoutRecord:
+		return migration.IncompleteLogs("nothing tells whether a log has lost its end", "put the record back, or go by the logs with --without-record", unknown...)
 	}
-	return nil, migration.IncompleteLogs("values would stay converted", broken...)
+	for _, err := range lost {
+		s.Warn("%v: the values that it had stay converted", err)
+	}
+	for _, err := range unknown {
+		s.Warn("%v: nothing tells whether it has lost its end", err)
+	}
+	return nil
 }

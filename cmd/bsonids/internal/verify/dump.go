@@ -17,10 +17,14 @@ import (
 // "-" for stdin; both are empty for those that the plan and the ledger name.
 func Dump(ctx context.Context, m migration.Messages, state *plan.State, path, converted string, stdin io.Reader) (p report.Proof, err error) {
 	if path == "" {
-		if state.Converted == nil {
+		last, err := state.Converted()
+		if err != nil {
+			return p, migration.FileError(err)
+		}
+		if last == nil {
 			return p, failure.Usagef("%s: bsonids apply --out has not converted the dump", state.Dir())
 		}
-		if path, converted = state.Plan.Dump.Path, state.Converted.Out; path == "-" || converted == "-" {
+		if path, converted = state.Plan.Dump.Path, last.Out; path == "-" || converted == "-" {
 			return p, failure.Usagef("the dump or its conversion was a pipe: give bsonids verify %s both paths", state.Dir())
 		}
 	}

@@ -3,6 +3,7 @@ package verify
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -10,135 +11,208 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/mirror"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
-// Plan verifies all conversions of a plan.
+// proof is a proof of the conversions of a migration.
+type proof struct {
+	*migration.Session
+	state        *plan.State
+	recorded     *migration.Recorded
+	db           *mongo.Database
+	allowChanged bool // accept documents that other programs changed or deleted since
+}
+
+// Plan verifies all conversions of a migration, as the record has them, and as the undo logs in its directory tell.
 func Plan(ctx context.Context, s *migration.Session, state *plan.State, allowChanged bool) (p report.Proof, err error) {
+	v := &proof{Session: s, state: state, db: s.Client.Database(state.Plan.Database), allowChanged: allowChanged}
+	if v.recorded, err = s.Recorded(ctx, state.Plan.Database); migration.Denied(err) {
+		v.recorded, err = &migration.Recorded{}, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	olds, broken, done, err := v.recorded.Olds(state)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = done() }()
+	if len(broken) > 0 {
+		return p, migration.IncompleteLogs("nothing is proven", migration.PutBack, broken...)
+	}
 	p = report.Proof{Database: state.Plan.Database, Proven: true, Steps: []report.StepProof{}}
-	for _, st := range state.Steps() {
-		of, err := step(ctx, s, state, st, allowChanged)
+	add := func(t kinds.Task, old *migration.Old) error {
+		of, err := v.step(ctx, t, old)
 		if err != nil {
-			return p, &migration.CollectionError{Collection: st.Collection, Err: err}
+			return &migration.CollectionError{Collection: t.Collection, Err: err}
 		}
 		p.Proven = p.Proven && of.Proven
 		p.Steps = append(p.Steps, of)
+		return nil
 	}
-	return p, s.Unselected(ctx, s.Client.Database(state.Plan.Database), state.Plan.Filters())
+	for _, st := range state.Steps() {
+		var old *migration.Old
+		if i := slices.IndexFunc(olds, func(o *migration.Old) bool {
+			return st.Into == "" && o.Task.Collection == st.Collection && o.Task.Filter == st.Filter
+		}); i >= 0 {
+			old = olds[i]
+			olds = slices.Delete(slices.Clone(olds), i, i+1)
+		}
+		if err := add(st.Task, old); err != nil {
+			return p, err
+		}
+	}
+	for _, old := range olds { // that the plan does not have any more
+		if err := add(old.Task, old); err != nil {
+			return p, err
+		}
+	}
+	return p, s.Unselected(ctx, v.db, state.Plan.Filters())
 }
 
-// step verifies one conversion of a plan. allowChanged accepts documents that other programs changed or deleted since.
-func step(ctx context.Context, s *migration.Session, state *plan.State, st plan.Step, allowChanged bool) (out report.StepProof, err error) {
-	of := state.Of(st)
-	out.Step = migration.StepOf(state, st).Step
-	if out.Status == report.NotBegun || out.Status == report.WasUndone {
+// step verifies one conversion. old is nil if nothing was converted in place.
+func (p *proof) step(ctx context.Context, t kinds.Task, old *migration.Old) (out report.StepProof, err error) {
+	conversion := p.state.Plan.Conversion(t)
+	out.Step = p.recorded.Step(conversion, t).Step
+	last := p.recorded.Last(conversion)
+	if last == nil && old == nil {
 		return out, nil
 	}
-	what, err := migration.Describe(state.Plan.Database, st.Task)
+	if last != nil && last.Undone != nil {
+		return out, failure.Usagef("an undo of %q began: there is no conversion to verify", t.Collection)
+	}
+	if last != nil {
+		if last, err = patience.Ask(ctx, p.Patience, func() (*record.Run, error) { return record.RunOf(ctx, p.db, last.ID) }); err != nil {
+			return out, err
+		}
+		t = last.Task
+	} else {
+		t = old.Task
+	}
+	out.Task = t
+	what, err := migration.Describe(p.state.Plan.Database, t)
 	if err != nil {
 		return out, err
 	}
-	f := state.Files(st)
-	if err := what.Conversion.Decide(of.Decisions); err != nil {
-		return out, failure.Usagef("%s: %v", state.Dir(), err)
-	}
-	what.Conversion = what.Conversion.Without(state.Plan.LeftSince(st))
-	var log *convert.UndoReader // nil for a copy
-	if f.UndoLog != "" {
-		if log, err = convert.ReadUndoLog(f.UndoLog); err != nil {
-			return out, migration.IncompleteLogs("nothing is proven", err)
-		}
-		defer func() { _ = log.Close() }()
-		if of.Undone != "" {
-			return out, failure.Usagef("an undo of %q began on %s: there is no conversion to verify", st.Collection, of.Undone)
+	if last != nil {
+		if err := what.Conversion.Decide(last.Decisions); err != nil {
+			return out, failure.Usagef("%s: %v", p.state.Dir(), err)
 		}
 	}
-	db := s.Client.Database(state.Plan.Database)
-	coll, namespace := db.Collection(st.Collection), state.Plan.Namespace(st.Collection)
-	s = s.Child(namespace)
-	var total int64
+	finished := last == nil || last.Outcome == record.Done
+	var v convert.Verified
+	if t.Into == "" {
+		out.Basis = report.RestsOnUndoLog
+		v, err = p.inPlace(ctx, what, old)
+	} else {
+		out.Basis = report.RestsOnSource
+		var exchanged string
+		var dropped bool
+		if v, exchanged, dropped, err = p.copied(ctx, what, conversion); dropped {
+			return out, err
+		}
+		finished = finished || exchanged != "" // the cutover has brought the copy up to date
+	}
+	if err != nil {
+		return out, err
+	}
+	v.Finished = &finished
+	out.Result, out.Proven = v, v.Holds(p.allowChanged)
+	// A user who may read everything may lack the privilege to write the record. The proof holds
+	// without it.
+	_ = record.MarkVerified(ctx, p.db, last, out.Proven, p.Version)
+	return out, nil
+}
+
+// inPlace verifies a conversion in place by its logs.
+func (p *proof) inPlace(ctx context.Context, what migration.Described, old *migration.Old) (v convert.Verified, err error) {
+	if old == nil { // nothing was changed
+		old = &migration.Old{Task: what.Task}
+	}
+	if len(old.Lost) > 0 {
+		return v, migration.IncompleteLogs("nothing is proven", migration.PutBack, old.Lost...)
+	}
+	coll, namespace := p.db.Collection(what.Task.Collection), p.state.Plan.Namespace(what.Task.Collection)
+	s := p.Child(namespace)
 	var spec *mongo.CollectionSpecification
-	expected := migration.LogOf(st.Collection, of)
-	old, fresh, exchanged, dropped := st.Collection, st.Into, "", false // the last two are of a cutover
+	var total int64
 	err = s.Do(ctx, func() (err error) {
-		if log == nil {
-			if old, fresh, exchanged, dropped, err = pair(ctx, db, st, of.Conversion); err != nil || dropped {
-				return err
-			}
-		}
-		if exchanged == record.Released {
-			there, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: old}})
-			if dropped = len(there) == 0; err != nil || dropped {
-				return err
-			}
-		}
-		if spec, err = server.FindCollection(ctx, db.Collection(old)); err != nil {
-			return err
-		}
-		if log == nil {
-			_, err = server.FindCollection(ctx, db.Collection(fresh))
-		} else if expected, err = migration.LogOf(st.Collection, of).InRecord(ctx, db); err == nil {
-			if err = log.Covers(expected.ID, expected.Size); err != nil {
-				err = migration.IncompleteLogs("nothing is proven", err)
-			}
-		}
-		if err != nil {
+		if spec, err = server.FindCollection(ctx, coll); err != nil {
 			return err
 		}
 		total, err = coll.EstimatedDocumentCount(ctx)
 		return err
 	})
 	if err != nil {
-		return out, err
-	}
-	if dropped {
-		s.Warn("%s, the old collection, was dropped after the cutover: there is nothing to compare with", old)
-		return out, nil
+		return v, err
 	}
 	bar := s.Progress(total, "verifying", namespace)
-	var v convert.Verified
-	if log == nil {
-		out.Basis = report.RestsOnSource
-		v, err = convert.VerifyInto(ctx, db.Collection(old), db.Collection(fresh), what.Conversion, s.Patience, bar.Add)
-	} else {
-		out.Basis = report.RestsOnUndoLog
-		var others []string // the logs of conversions of values that this one has listed
-		for _, later := range state.Later(st) {
-			others = append(others, state.Files(later).UndoLog)
-		}
-		v, err = (&convert.Verification{Selection: what.Selection, UUID: spec.UUID, Undo: log, Later: others, Listed: st.Listed,
-			Patience: s.Patience, Progress: bar.Add}).Verify(ctx, coll)
-	}
+	v, err = (&convert.Verification{Selection: what.Selection, UUID: spec.UUID, Undo: old.Logs, Patience: s.Patience, Progress: bar.Add}).Verify(ctx, coll)
 	bar.Done()
 	switch {
 	case err != nil:
-		return out, err
-	case log != nil && v.Gone > 0 && expected.Replaced(spec):
-		return out, migration.ReplacedError(namespace)
+		return v, err
+	case v.Gone > 0 && old.Replaced(spec):
+		return v, migration.ReplacedError(namespace)
 	case what.Query != nil && v.Read == 0 && v.Proven == 0:
-		return out, failure.Usagef("%s: no document matches the filter", namespace)
+		return v, failure.Usagef("%s: no document matches the filter", namespace)
 	}
+	return v, nil
+}
+
+// copied verifies a copy by its source. It returns the state of the cutover that has exchanged the two. dropped is set if
+// there is no source any more.
+func (p *proof) copied(ctx context.Context, what migration.Described, conversion string) (v convert.Verified, exchanged string, dropped bool, err error) {
+	st := what.Task
+	namespace := p.state.Plan.Namespace(st.Collection)
+	s := p.Child(namespace)
+	old, fresh := st.Collection, st.Into
+	var total int64
+	err = s.Do(ctx, func() (err error) {
+		if old, fresh, exchanged, dropped, err = pair(ctx, p.db, st, conversion); err != nil || dropped {
+			return err
+		}
+		if exchanged == record.Released {
+			there, err := p.db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: old}})
+			if dropped = len(there) == 0; err != nil || dropped {
+				return err
+			}
+		}
+		for _, name := range []string{old, fresh} {
+			if _, err = server.FindCollection(ctx, p.db.Collection(name)); err != nil {
+				return err
+			}
+		}
+		total, err = p.db.Collection(st.Collection).EstimatedDocumentCount(ctx)
+		return err
+	})
+	if err != nil {
+		return v, exchanged, false, err
+	}
+	if dropped {
+		s.Warn("%s, the old collection, was dropped after the cutover: there is nothing to compare with", old)
+		return v, exchanged, true, nil
+	}
+	bar := s.Progress(total, "verifying", namespace)
+	v, err = convert.VerifyInto(ctx, p.db.Collection(old), p.db.Collection(fresh), what.Conversion, s.Patience, bar.Add)
+	bar.Done()
 	if exchanged == record.Releasing || exchanged == record.Released {
 		v = since(v)
 	}
-	finished := of.Done || exchanged != "" // the cutover has brought the copy up to date
-	v.Finished = &finished
-	out.Result, out.Proven = v, v.Holds(allowChanged)
-	// A user who may read everything may lack the privilege to write the record. The proof holds
-	// without it.
-	_ = record.MarkVerified(ctx, db, record.Run{Task: st.Task}, out.Proven, s.Version)
-	return out, nil
+	return v, exchanged, false, err
 }
 
 // pair returns the names of the source and of the copy, and the state of the cutover that has put the copy in
 // the place of its source, if one has. The source was dropped if another cutover has begun since, which puts its own
 // old collection in that place.
-func pair(ctx context.Context, db *mongo.Database, st plan.Step, conversion string) (old, fresh, state string, dropped bool, err error) {
+func pair(ctx context.Context, db *mongo.Database, st kinds.Task, conversion string) (old, fresh, state string, dropped bool, err error) {
 	all, err := record.Cutovers(ctx, db, false)
 	if migration.Denied(err) {
 		err = nil

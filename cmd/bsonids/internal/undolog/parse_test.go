@@ -1,4 +1,4 @@
-package convert
+package undolog
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
@@ -71,89 +71,21 @@ func TestParseEntryByHand(t *testing.T) {
 	}
 }
 
-// A new log is private, has its header, and is not left if it cannot be the one that is asked for.
-func TestNewUndoLog(t *testing.T) {
-	dir := t.TempDir()
-	for range 2 {
-		path := filepath.Join(dir, "a")
-		l, err := OpenUndoLog(path, header(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if u := openLog(t, path); l.ID != header().ID || u.ID != l.ID || u.Task.Collection != "c" {
-			t.Errorf("%+v and %+v", l.Header, u.Header)
-		}
-		info, err := os.Stat(path)
-		if err != nil || info.Mode().Perm() != 0o600 || info.Size() != l.Size() {
-			t.Errorf("%v, %v, %d", info, err, l.Size())
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := l.Close(); err == nil {
-			t.Error("closed twice")
-		}
-	}
-	for _, path := range []string{filepath.Join(dir, "none"), dir} {
-		_, err := OpenUndoLog(path, header(), 1)
-		var of *RecordError
-		if !errors.As(err, &of) || path != dir && !strings.Contains(err.Error(), "0 bytes are whole of 1") {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	left, err := filepath.Glob(filepath.Join(dir, "none*"))
-	if err != nil || left != nil {
-		t.Errorf("a log that could not be made leaves %q, %v", left, err)
-	}
-}
-
-// A log is opened again if it has at least the bytes that were written, and goes on at its end.
-func TestUndoLogAgain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "undo")
-	whole := writtenLog(t, path)
-	c := conversion(t, "javaLegacy")
-	size := int64(len(whole))
-	if _, err := OpenUndoLog(path, header(), size+1); err == nil {
-		t.Error("a log that is too short is opened")
-	}
-	l, err := OpenUndoLog(path, header(), size)
-	if err != nil || l.Size() != size {
-		t.Fatal(l.Size(), err)
-	}
-	if err := l.Append(plans(t, c, "x"), func(Planned) bool { return false }); err != nil || l.Size() <= size {
-		t.Error(l.Size(), err)
-	}
-	info, err := os.Stat(path)
-	if err != nil || info.Size() != l.Size() {
-		t.Errorf("%d bytes of %d, %v", info.Size(), l.Size(), err)
-	}
-	closed(t, l)
-	if n := len(readAll(t, path)); n != 4 {
-		t.Errorf("%d entries", n)
-	}
-}
-
 // A log is not read after it was closed, and what is no regular file is none.
 func TestNoUndoLogToRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "undo")
-	writtenLog(t, path)
-	u := openLog(t, path)
-	var of *RecordError
+	u := opened(t, writtenLog(t))
+	var of *files.Error
 	if err := u.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := u.Close(); err == nil {
 		t.Error("closed twice")
 	}
-	_, unmetErr := stillUnmet(u, make([]unmet, 1))
-	if unmetErr == nil || entries(u, 10, func([]Entry) error { return nil }) == nil {
-		t.Errorf("of a closed file: %v", unmetErr)
+	if err := Of(u).Each(func(Entry) error { return nil }); !errors.As(err, &of) {
+		t.Errorf("of a closed file: %v", err)
 	}
-	if all, err := stillUnmet(u, nil); all != nil || err != nil {
-		t.Errorf("nothing to look for: %v, %v", all, err)
-	}
-	for _, path := range []string{filepath.Dir(path), os.DevNull} {
-		if _, err := ReadUndoLog(path); !errors.As(err, &of) || of.Record != UndoRecord || !strings.Contains(err.Error(), "not a regular file") {
+	for _, path := range []string{t.TempDir(), os.DevNull} {
+		if _, err := Open(path); !errors.As(err, &of) || of.What != Name || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -171,21 +103,16 @@ func openFiles(t *testing.T) int {
 
 // A log that was read or refused is not left open.
 func TestFilesAreClosed(t *testing.T) {
-	dir := t.TempDir()
-	path, text, state := filepath.Join(dir, "undo"), filepath.Join(dir, "text"), filepath.Join(dir, "ledger")
-	logOf(t, path, []any{"a"})
-	if err := errors.Join(os.WriteFile(state, ledger.New(), 0o600), os.WriteFile(text, []byte("text of another program, which is long enough\n"), 0o600)); err != nil {
+	path, text := writtenLog(t), filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("text of another program, which is long enough\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, f := range map[string]func() error{
-		"the text of a log":    func() error { return WriteText(io.Discard, path) },
-		"the text of no log":   func() error { _ = WriteText(io.Discard, text); return nil },
-		"the text of a ledger": func() error { return WriteText(io.Discard, state) },
-	} {
+	for _, path := range []string{path, text} {
 		before := openFiles(t)
-		err := f()
-		if after := openFiles(t); err != nil || after != before {
-			t.Errorf("%s: %d files are open, %d before, %v", name, after, before, err)
+		_ = WriteText(io.Discard, path)
+		_ = MarkUndone(path, Undone{})
+		if after := openFiles(t); after != before {
+			t.Errorf("%s: %d files are open, %d before", path, after, before)
 		}
 	}
 }
@@ -193,37 +120,33 @@ func TestFilesAreClosed(t *testing.T) {
 // noFile fails whatever is done with it.
 type noFile struct{ journal.File }
 
-func (noFile) ReadAt([]byte, int64) (int, error) { return 0, errUndoTest }
+func (noFile) ReadAt([]byte, int64) (int, error) { return 0, errTest }
 func (noFile) Seek(int64, int) (int64, error)    { return 100, nil }
 
 // A file that cannot be read is not taken for an empty one, which would be written over.
 func TestUnreadableUndoLog(t *testing.T) {
-	if _, _, err := readHeader(noFile{}); !errors.Is(err, errUndoTest) {
+	if _, _, err := readHeader(noFile{}); !errors.Is(err, errTest) {
 		t.Error(err)
 	}
 }
 
-// A path is written as it is, and a file that is neither a log nor a ledger is an error.
+// A path is written as it is, and a file that is no log is an error.
 func TestTextOfOtherFiles(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "undo")
-	c := conversion(t, "javaLegacy")
-	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: "<&>"}, {Key: "a<&>", Value: bson.Binary{Subtype: 3, Data: make([]byte, 16)}}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := newLog(t, path)
-	if err := errors.Join(l.Append([]Planned{{Plan: p}}, func(Planned) bool { return false }), l.Close()); err != nil {
+	l := New(t.TempDir(), header())
+	e := entriesOf(t, "<&>")
+	e[0].Changes[0].Path = "a<&>"
+	if err := errors.Join(l.Append(e), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	var w bytes.Buffer
-	if err := WriteText(&w, path); err != nil || strings.Count(w.String(), "<&>") != 2 {
+	if err := WriteText(&w, l.Path()); err != nil || strings.Count(w.String(), "<&>") != 2 {
 		t.Errorf("%s, %v", w.String(), err)
 	}
 	other := filepath.Join(t.TempDir(), "other")
 	if err := os.WriteFile(other, []byte("text of another program, which is long enough\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteText(&w, other); err == nil || !strings.Contains(err.Error(), "neither") || !strings.Contains(err.Error(), other) {
+	if err := WriteText(&w, other); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), other) {
 		t.Error(err)
 	}
 	if err := WriteText(&w, filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {

@@ -2,8 +2,6 @@ package convert
 
 import (
 	"bytes"
-	"errors"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -15,19 +13,19 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
-// running is a conversion in place of a collection, with its ledger and its undo log.
+// running is a conversion in place of a collection, whose runs have their logs in a directory.
 type running struct {
 	*testing.T
-	s            *memory.Server
-	coll         *mongo.Collection
-	c            rule.Conversion
-	ledger, undo string
+	s    *memory.Server
+	coll *mongo.Collection
+	c    rule.Conversion
+	dir  string
+	runs int
 }
 
 func newRunning(t *testing.T, c rule.Conversion, docs ...any) *running {
 	t.Helper()
-	dir := t.TempDir()
-	r := &running{t, memory.Start(t), nil, c, filepath.Join(dir, "ledger"), filepath.Join(dir, "undo")}
+	r := &running{t, memory.Start(t), nil, c, t.TempDir(), 0}
 	r.coll = r.s.Client.Database("d").Collection("c")
 	var all []bson.Raw
 	for _, doc := range docs {
@@ -37,27 +35,13 @@ func newRunning(t *testing.T, c rule.Conversion, docs ...any) *running {
 	return r
 }
 
-// with opens both files for do. If it leaves a state, it is saved, as it was when a process was killed.
-func (r *running) with(do func(*State, *UndoLog)) {
+// run is a run of the conversion.
+func (r *running) run() Result {
 	r.Helper()
-	s, f := openState(r.T, r.ledger)
-	if err := s.BeginUndoLog(); err != nil {
-		r.Fatal(err)
-	}
-	u, err := OpenUndoLog(r.undo, Header{ID: s.UndoID}, s.UndoSize)
-	if err != nil {
-		r.Fatal(err)
-	}
-	do(s, u)
-	if err := errors.Join(u.Close(), f.Close()); err != nil {
-		r.Error(err)
-	}
-}
-
-// run converts with the files.
-func (r *running) run(s *State, u *UndoLog) Result {
-	r.Helper()
-	res, err := InPlace(r.Context(), r.coll, Options{Selection: Selection{Conversion: r.c}, Workers: 1, Batch: 1, State: s, Undo: u})
+	r.runs++
+	l := newLog(r.dir, r.runs)
+	defer closed(r, l)
+	res, err := InPlace(r.Context(), r.coll, Options{Selection: Selection{Conversion: r.c}, Workers: 1, Batch: 1, Undo: l})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -74,8 +58,7 @@ func (r *running) between(do func()) (res Result) {
 		}
 		return f
 	}
-	r.with(func(s *State, u *UndoLog) { res = r.run(s, u) })
-	return res
+	return r.run()
 }
 
 // only returns the only document, or nil if there is none.
@@ -164,7 +147,6 @@ func TestOvertakenOutOfReach(t *testing.T) {
 	}
 }
 
-// A process is killed after the server changed a document and before the ledger is updated.
 // Before the same command is run again, another program writes a further value to the document.
 // undo restores all values, and texts in their spellings.
 func TestUndoAfterKillAndWriter(t *testing.T) {
@@ -178,34 +160,19 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 				}
 				want := bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: a}, {Key: "z", Value: z}}
 				r := newRunning(t, c, want)
-				r.with(func(s *State, u *UndoLog) {
-					begun := *s
-					begun.UndoOffset, begun.UndoSize = u.Size(), u.Size()
-					r.run(s, u)
-					*s = begun
-					if err := s.Save(); err != nil {
-						t.Fatal(err)
-					}
-				})
+				r.run()
 				if _, err := r.coll.UpdateByID(t.Context(), 1, bson.D{{Key: "$set", Value: bson.D{{Key: writes, Value: other}}}}); err != nil {
 					t.Fatal(err)
 				}
-				r.with(func(s *State, u *UndoLog) {
-					if res := r.run(s, u); res.Skipped > 0 {
-						t.Errorf("%+v", res)
-					}
-				})
+				if res := r.run(); res.Skipped > 0 {
+					t.Errorf("%+v", res)
+				}
 				for _, key := range []string{"a", "z"} {
 					if subtype, _, _ := r.only().Lookup(key).BinaryOK(); subtype != 4 {
 						t.Errorf("%s is not converted: %v", key, r.only())
 					}
 				}
-				log, err := ReadUndoLog(r.undo)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer log.Close()
-				undone, err := Undo(t.Context(), r.coll, log, Options{Batch: 10}, true)
+				undone, err := Undo(t.Context(), r.coll, logsIn(t, r.dir), Options{Batch: 10}, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -222,35 +189,6 @@ func TestUndoAfterKillAndWriter(t *testing.T) {
 	}
 }
 
-// The next start does not read lines of the undo log about documents that are not read again,
-// because they were done before or deleted since. Otherwise it would have to hold all lines after
-// them.
-func TestPassedEntries(t *testing.T) {
-	var docs []any
-	for i, kind := range []string{"standard", "javaLegacy", "javaLegacy"} {
-		docs = append(docs, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: kindstest.Value(kind)}})
-	}
-	r := newRunning(t, conversion(t, "javaLegacy"), docs...)
-	r.with(func(s *State, u *UndoLog) {
-		s.UndoOffset, s.UndoSize = u.Size(), u.Size()
-		s.Position = &Position{Type: byte(bson.TypeInt32), Value: []byte{0, 0, 0, 0}}
-		if err := s.Save(); err != nil {
-			t.Fatal(err)
-		}
-		if err := u.Append(plans(t, r.c, int32(0), int32(7), int32(2)), func(Planned) bool { return false }); err != nil {
-			t.Fatal(err)
-		}
-	})
-	r.with(func(s *State, u *UndoLog) {
-		if r.run(s, u); s.UndoOffset != u.Size() {
-			t.Errorf("the next start reads the undo log from %d on, of %d", s.UndoOffset, u.Size())
-		}
-	})
-	if got := readAll(t, r.undo); len(got) != 5 || got[3].Again || !got[4].Again {
-		t.Errorf("%+v", got)
-	}
-}
-
 // If a unique index refuses the converted value, the document is left as it is, and reported.
 func TestRefused(t *testing.T) {
 	r := newRunning(t, conversion(t, "javaLegacy"), bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: kindstest.Value("javaLegacy")}})
@@ -261,12 +199,57 @@ func TestRefused(t *testing.T) {
 		}
 		return f
 	}
-	r.with(func(s *State, u *UndoLog) {
-		if res := r.run(s, u); res.Skipped != 1 || res.Changed != 0 || res.SkippedFor["another document has the value already, and an index is unique"] != 1 {
-			t.Errorf("%+v", res)
-		}
-	})
+	if res := r.run(); res.Skipped != 1 || res.Changed != 0 || res.SkippedFor["another document has the value already, and an index is unique"] != 1 {
+		t.Errorf("%+v", res)
+	}
 	if !bytes.Equal(r.only(), before) {
 		t.Errorf("it is %v", r.only())
+	}
+}
+
+// A run reads until a pass finds nothing to convert. What a service writes behind it is converted, and what is left is listed as
+// the last pass has found it. If a service writes all the time, the run ends, and says how many documents it has changed last.
+func TestPasses(t *testing.T) {
+	for writes, want := range map[int]struct {
+		finds   int
+		changed int64
+		late    int64
+	}{0: {2, 1, 0}, 1: {3, 2, 0}, 2: {3, 3, 1}, 9: {3, 3, 1}} {
+		r := newRunning(t, conversion(t, "javaLegacy"), bson.D{{Key: "_id", Value: int32(0)}, {Key: "a", Value: kindstest.Value("javaLegacy")}})
+		finds, updates := 0, 0
+		r.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			switch name {
+			case "find":
+				finds++
+			case "update":
+				if updates++; updates <= writes { // behind the page that was read
+					r.s.Put(r.coll, append(r.s.Documents(r.coll), marshal(t, bson.D{{Key: "_id", Value: int32(updates)}, {Key: "a", Value: kindstest.Value("javaLegacy")}}))...)
+				}
+			}
+			return f
+		}
+		res := r.run()
+		if finds != want.finds || res.Changed != want.changed || res.Late != want.late || res.Skipped > 0 {
+			t.Errorf("%d writes: %d passes, %+v", writes, finds, res)
+		}
+		old := 0
+		for _, doc := range r.s.Documents(r.coll) {
+			if subtype, _, _ := doc.Lookup("a").BinaryOK(); subtype == 3 {
+				old++
+			}
+		}
+		if old > 0 && want.late == 0 {
+			t.Errorf("%d writes: %d old values are left", writes, old)
+		}
+	}
+	r := newRunning(t, conversion(t, "javaLegacy"), bson.D{{Key: "_id", Value: bson.D{{Key: "k", Value: kindstest.Value("javaLegacy")}}}, {Key: "a", Value: kindstest.Value("javaLegacy")}})
+	if res := r.run(); res.Changed != 1 || res.Skipped != 1 || res.Late != 0 || res.Read != 1 {
+		t.Errorf("%+v", res)
+	}
+	if res := r.run(); res.Changed != 0 || res.Skipped != 1 {
+		t.Errorf("again: %+v", res)
+	}
+	if logs := logsIn(t, r.dir); len(logs) != 1 {
+		t.Errorf("a run that changes nothing leaves a log: %d", len(logs))
 	}
 }

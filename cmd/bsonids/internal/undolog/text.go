@@ -1,32 +1,17 @@
-package convert
+package undolog
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"os"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/ledger"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 )
 
-// WriteText writes the undo log or the ledger at path as text: each record on a line of its own, the
-// entries of an undo log in canonical extended JSON.
+// WriteText writes the log at path as text: each record on a line of its own, the entries in canonical extended JSON.
 func WriteText(w io.Writer, path string) error {
-	u, err := ReadUndoLog(path)
-	if errors.Is(err, errNoUndoLog) {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = f.Close() }()
-		if err := ledger.WriteText(w, f); err != nil {
-			return fmt.Errorf("%s: neither an undo log nor a ledger of this version: %w", path, err)
-		}
-		return nil
-	}
+	u, err := Open(path)
 	if err != nil {
 		return err
 	}
@@ -36,18 +21,10 @@ func WriteText(w io.Writer, path string) error {
 	if err := enc.Encode(u.Header); err != nil {
 		return err
 	}
-	for {
-		e, err := u.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			err = enc.Encode(e.text())
-		}
-		if err != nil {
-			return err
-		}
+	if err := u.all(func(e Entry) error { return enc.Encode(e.text()) }); err != nil || u.Undone == nil {
+		return err
 	}
+	return enc.Encode(u.Undone)
 }
 
 // entryText is an entry as text.
@@ -73,7 +50,7 @@ func (e Entry) text() entryText {
 
 // asText returns a value in extended JSON, or its type and its bytes if extended JSON lacks it.
 func asText(v bson.RawValue) any {
-	b, err := extJSON(v)
+	b, err := documents.ExtJSON(v)
 	if err != nil {
 		return map[string]any{"type": v.Type.String(), "bytes": v.Value}
 	}

@@ -1,4 +1,4 @@
-package convert
+package documents
 
 import (
 	"encoding/json"
@@ -7,9 +7,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// extJSON returns v in canonical extended JSON, on one line. A value that extended JSON lacks is an error. So is a DBPointer
+// ExtJSON returns v in canonical extended JSON, on one line. A value that extended JSON lacks is an error. So is a DBPointer
 // to a collection whose name is not its own JSON, because the driver does not escape it.
-func extJSON(v bson.RawValue) ([]byte, error) {
+func ExtJSON(v bson.RawValue) ([]byte, error) {
 	b, err := bson.MarshalExtJSON(bson.D{{Key: "v", Value: v}}, true, false)
 	if err != nil {
 		return nil, err

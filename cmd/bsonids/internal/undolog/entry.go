@@ -1,10 +1,14 @@
-package convert
+// Package undolog keeps the old values of a conversion. Each run that converts in place writes a log of its own, named by
+// its random id, and no other run appends to it, except that an undo notes at the end that it has restored the values. A
+// log is understood by itself: its header says what the run was about.
+package undolog
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -12,29 +16,41 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
-// An undo log is a [journal] with one record for each document that is about to be changed. The record
-// is on disk before the server is asked to change anything. It stays if the server does not make the
-// change because another program was faster. If the document is then planned anew, a later record
-// about it has "again". The command show writes an undo log as text.
-const undoFormat = "bsonids undo log 4, see: bsonids show FILE\n"
+// A log is a [journal] with one record for each document that is about to be changed. The record is on disk before the
+// server is asked to change anything. It stays if the server does not make the change because another program was faster.
+// If the document is then planned anew, a later record about it has "again". The command show writes a log as text.
+const format = "bsonids undo log 5, see: bsonids show FILE\n"
 
-var errNoUndoLog = errors.New("not an undo log of this version")
+// ErrFormat is wrapped by the error of a file that is not an undo log of this version.
+var ErrFormat = errors.New("not an undo log of this version")
 
-// Header is the first record of an undo log, in JSON.
+// Header is the first record of a log, in JSON.
 type Header struct {
-	ID string `json:"id"` // random, 16 hexadecimal digits
-	// For a person: the ledger has what counts.
-	Database string     `json:"database"`
-	Task     kinds.Task `json:"conversion"`
+	Run            string        `json:"run"`     // random id of the run, which the record has, too
+	Started        time.Time     `json:"started"` // by the server
+	Database       string        `json:"database"`
+	Task           kinds.Task    `json:"conversion"`
+	CollectionUUID string        `json:"collectionUUID,omitempty"` // in hexadecimal digits; empty if the server gives none
+	Limit          time.Duration `json:"limit"`                    // of a batch, in nanoseconds
 }
 
-// Entry is the record of an undo log about one document.
+// Entry is the record of a log about one document.
 type Entry struct {
 	ID      bson.RawValue
 	Changes []rule.Change
-	Again   bool  // earlier entries about the document are void
-	offset  int64 // in the file
+	Again   bool // earlier entries of the log about the document are void
+	At      Place
 }
+
+// Place is where an entry is. Of two entries, the one in the later log is later, and of those in one log, the one with the
+// larger offset.
+type Place struct {
+	Log    int // the index of the log in [Logs]
+	Offset int64
+}
+
+// Before reports whether an entry at p is earlier than one at o.
+func (p Place) Before(o Place) bool { return p.Log < o.Log || p.Log == o.Log && p.Offset < o.Offset }
 
 // The first byte of a record says that it is an entry. The rest is:
 //
@@ -43,28 +59,28 @@ type Entry struct {
 //	for each change: length and bytes of the path, the old value, the new value
 //
 // A value is 0, its subtype and 16 bytes, or its length with its type, its type, and itself in BSON. The lengths
-// are unsigned varints.
+// are unsigned varints. The other record is [Undone] in JSON.
 const (
-	entryRecord = 1
+	entryRecord  = 1
+	undoneRecord = 2
 
 	flagAgain = 1
 )
 
-func appendEntry(b []byte, p Planned, again bool) []byte {
+func appendEntry(b []byte, e Entry) []byte {
 	flags := byte(0)
-	if again {
+	if e.Again {
 		flags = flagAgain
 	}
-	b = appendBytes(append(b, entryRecord, flags, byte(p.ID.Type)), string(p.ID.Value))
-	for _, changes := range [2][]rule.Change{p.Changes, p.kept} {
-		for _, ch := range changes {
-			b = appendStored(appendStored(appendBytes(b, ch.Path), ch.Old), ch.New)
-		}
+	b = appendBytes(append(b, entryRecord, flags, byte(e.ID.Type)), string(e.ID.Value))
+	for _, ch := range e.Changes {
+		b = AppendValue(AppendValue(appendBytes(b, ch.Path), ch.Old), ch.New)
 	}
 	return b
 }
 
-func appendStored(b []byte, v rule.Value) []byte {
+// AppendValue appends a value as an entry has it.
+func AppendValue(b []byte, v rule.Value) []byte {
 	if v.Other == "" {
 		return append(append(b, 0, v.Subtype), v.Octets[:]...)
 	}

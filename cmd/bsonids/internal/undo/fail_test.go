@@ -1,0 +1,294 @@
+package undo
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+)
+
+// If undo logs are missing, cut off or damaged, all are named, and nothing is written. A flag restores the rest.
+func TestPlanWithoutLogs(t *testing.T) {
+	for what, spoil := range map[string]func(path string, b []byte) error{
+		"removed":  func(path string, _ []byte) error { return os.Remove(path) },
+		"cut off":  func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-1], 0o600) },
+		"flipped":  func(path string, b []byte) error { b[len(b)/2] ^= 1; return os.WriteFile(path, b, 0o600) },
+		"no log":   func(path string, _ []byte) error { return os.WriteFile(path, []byte("text\n"), 0o600) },
+		"unmade":   func(path string, b []byte) error { return os.WriteFile(path, b[:10], 0o600) },
+		"no bytes": func(path string, _ []byte) error { return os.WriteFile(path, nil, 0o600) },
+	} {
+		for _, of := range []string{"a", "b", "ab"} {
+			m := applied(t, 6)
+			var spoilt []string
+			for _, name := range strings.Split(of, "") {
+				path := m.logs[name][1]
+				b, err := os.ReadFile(path)
+				if err == nil {
+					err = spoil(path, b)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				spoilt = append(spoilt, path)
+			}
+			recorded := len(m.runs())
+			for _, m.o.Write = range []bool{false, true} {
+				steps, err := m.undo()
+				if err == nil || len(steps) > 0 || slices.ContainsFunc(spoilt, func(path string) bool { return !strings.Contains(err.Error(), path) }) {
+					t.Errorf("%s of %s: %+v, %v", what, of, steps, err)
+				}
+			}
+			if m.same(m.after); len(m.runs()) != recorded {
+				t.Errorf("%s of %s: it is recorded", what, of)
+			}
+			m.o.WithoutLost = true
+			if steps, err := m.undo(); err != nil || len(steps) != 3 || slices.ContainsFunc(spoilt, func(path string) bool { return !strings.Contains(strings.Join(m.warnings, "\n"), path) }) {
+				t.Errorf("%s of %s: %+v, %v, %q", what, of, steps, err, m.warnings)
+			}
+			for name, docs := range m.before {
+				n := len(docs)
+				if strings.Contains(of, name) {
+					n = 3 // those in the log of the first run, at least
+				}
+				for i, doc := range m.s.Documents(m.collection(name))[:n] {
+					if !slices.Equal(doc, docs[i]) {
+						t.Errorf("%s of %s: %v is not restored", what, of, doc)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Without the record, nothing tells whether a log has lost its end: a flag goes by what the logs say, after a batch of their runs can be
+// in flight no more. The logs then say themselves that they are undone.
+func TestPlanWithoutRecord(t *testing.T) {
+	m := applied(t, 6)
+	m.s.Drop(m.collection(record.Name))
+	if steps, err := m.undo(); err == nil || len(steps) > 0 || !strings.Contains(err.Error(), "--without-record") || !strings.Contains(err.Error(), m.logs["a"][0]) {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	m.same(m.after)
+	m.o.WithoutRecord = true
+	if steps, err := m.undo(); err != nil || len(steps) != 3 || !m.complete() || !strings.Contains(strings.Join(m.warnings, "\n"), "waiting for 1ms") {
+		t.Errorf("%+v, %v, %q", steps, err, m.warnings)
+	}
+	m.same(m.before)
+	m.s.Drop(m.collection(record.Name))
+	m.s.Put(m.collection("a"), m.after["a"]...)
+	if _, err := m.undo(); !isUsage(err) {
+		t.Errorf("again: %v", err)
+	}
+	m.same(map[string][]bson.Raw{"a": m.after["a"]})
+}
+
+// A user who may not read the record learns from the logs what would be restored.
+func TestPlanOfDenied(t *testing.T) {
+	m := applied(t, 6)
+	m.o.Write, m.o.WithoutRecord = false, true
+	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup(name).StringValueOK(); of == record.Name {
+			f.Code = 13
+		}
+		return f
+	}
+	steps, err := m.undo()
+	if err != nil || len(steps) != 3 || steps[0].Result.Restored != 6 || steps[1].Result.Restored != 6 {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	m.o.Write = true
+	var failed *failure.Error
+	if _, err := m.undo(); !errors.As(err, &failed) || failed.Kind != failure.Denied || !strings.Contains(err.Error(), record.Name) {
+		t.Error(err)
+	}
+}
+
+// A failure ends the undo with an error that names the collection. What was restored until then is told, and the same command goes on.
+func TestPlanFails(t *testing.T) {
+	for _, failing := range []string{"a", "b", record.Name} {
+		m := applied(t, 6)
+		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			if of, _ := command.Lookup(name).StringValueOK(); of == failing && (name == "update" || name == "insert") {
+				f.Code = 13
+			}
+			return f
+		}
+		steps, err := m.undo()
+		var of *migration.CollectionError
+		if err == nil || m.complete() || failing != record.Name && (!errors.As(err, &of) || of.Collection != failing || steps[len(steps)-1].Step.Collection != failing) {
+			t.Errorf("%s: %q, %v", failing, names(steps), err)
+		}
+		m.s.Before = nil
+		if _, err := m.undo(); err != nil || !m.complete() {
+			t.Errorf("%s: %v", failing, err)
+		}
+		m.same(m.before)
+	}
+}
+
+// Whichever command the server refuses, the undo fails and is not complete, and the same command restores the rest. That the server
+// does not say what it is, or what the user may do, changes nothing.
+func TestPlanAnyCommandFails(t *testing.T) {
+	refused := 0
+	for at := 1; ; at++ {
+		m := applied(t, 6)
+		m.limit = time.Second // a run whose end is not recorded is waited for
+		var sent atomic.Int64
+		var last atomic.Value
+		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			if name != "endSessions" && sent.Add(1) == int64(at) {
+				last.Store(name)
+				f.Code = 2
+			}
+			return f
+		}
+		_, err := m.undo()
+		m.s.Before = nil
+		name, is := last.Load().(string)
+		if !is { // all commands were answered
+			break
+		}
+		refused++
+		if tolerated := name == "buildInfo" || name == "ping" || name == "connectionStatus"; (err == nil) != tolerated {
+			t.Errorf("%s, command %d: %v", name, at, err)
+		}
+		if err != nil {
+			if _, err := m.undo(); err != nil || !m.complete() {
+				t.Errorf("after %s, command %d: %v", name, at, err)
+			}
+		}
+		m.same(m.before)
+	}
+	if refused < 20 {
+		t.Errorf("%d commands", refused)
+	}
+}
+
+// If the collections cannot be put back, nothing is changed.
+func TestPlanNotPutBack(t *testing.T) {
+	m := applied(t, 6)
+	other := errors.New("not put back")
+	m.putBack = func() error { return other }
+	recorded := len(m.runs())
+	if steps, err := m.undo(); !errors.Is(err, other) || len(steps) > 0 || len(m.runs()) != recorded {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	m.same(m.after)
+}
+
+// A collection that was dropped is an error of its step. What is restored before it stays restored. One of the same name that lacks
+// documents is another one: what became of its values is unknown.
+func TestPlanOfDropped(t *testing.T) {
+	m := applied(t, 6)
+	m.s.Drop(m.collection("a"))
+	var of *migration.CollectionError
+	if steps, err := m.undo(); !errors.As(err, &of) || of.Collection != "a" || !isUsage(err) || len(steps) != 2 {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	m.same(map[string][]bson.Raw{"b": m.before["b"]})
+	for _, known := range []bool{false, true} {
+		m = applied(t, 6)
+		if known {
+			if _, err := m.collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "collection", Value: "b"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "collectionUUID", Value: bson.Binary{Subtype: 4, Data: make([]byte, 16)}}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.s.Put(m.collection("b"), m.after["b"][1:]...)
+		steps, err := m.undo()
+		if (err != nil) != known || steps[0].Result.Gone != 1 || steps[0].Result.Restored != 5 || err != nil && !strings.Contains(err.Error(), "another collection") {
+			t.Errorf("%v: %+v, %v", known, steps, err)
+		}
+	}
+}
+
+// A cutover that has not ended, and another run, forbid an undo that writes, before anything is changed.
+func TestPlanHeld(t *testing.T) {
+	for name, prepare := range map[string]func(m *migrated){
+		"cutover": func(m *migrated) {
+			m.insert(bson.D{{Key: "_id", Value: "x/cutover"}, {Key: "kind", Value: "cutover"}, {Key: "state", Value: record.Fencing}, {Key: "exchanges", Value: bson.A{bson.D{{Key: "name", Value: "b"}, {Key: "new", Value: "n"}}}}})
+		},
+		"has not ended": func(m *migrated) {
+			r := m.runs()[0]
+			r.ID, r.Task, r.Epoch, r.Updated, r.Ended, r.Outcome, r.Conversion, r.Log = "b/9", m.plan.Steps()[1].Task, 9, time.Now().Add(time.Hour), nil, "", "other", record.Log{}
+			r.By.Token, r.Progress = "other", record.Progress{}
+			m.insert(r)
+		},
+	} {
+		for _, write := range []bool{true, false} {
+			m := applied(t, 6)
+			prepare(m)
+			m.o.Write = write
+			if _, err := m.undo(); (err != nil) != write || err != nil && !strings.Contains(err.Error(), name) {
+				t.Errorf("%s, write %v: %v", name, write, err)
+			}
+			m.same(m.after)
+		}
+	}
+}
+
+// An undo that is interrupted writes no further batch, and can be run again.
+func TestPlanInterrupted(t *testing.T) {
+	m := applied(t, 6)
+	m.o.Batch = 2
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	batches := 0
+	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup("update").StringValueOK(); of == "b" {
+			batches++
+			cancel()
+		}
+		return f
+	}
+	if steps, err := m.undoWith(ctx); !errors.Is(err, context.Canceled) || batches != 1 || steps[0].Result.Restored != 2 {
+		t.Errorf("%d batches, %+v, %v", batches, steps, err)
+	}
+	m.s.Before = nil
+	if _, err := m.undo(); err != nil {
+		t.Error(err)
+	}
+	m.same(m.before)
+}
+
+// The file rate in the directory limits an undo that writes, and no other.
+func TestPlanSteered(t *testing.T) {
+	for _, write := range []bool{false, true} {
+		m := applied(t, 6)
+		m.o.Write = write
+		if err := os.WriteFile(filepath.Join(m.dir, "rate"), []byte("fast"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.undo(); err != nil || (len(m.warnings) > 0) != write {
+			t.Errorf("%v, %q", err, m.warnings)
+		}
+	}
+}
+
+// FerretDB 1 gets no batch of more than 60 documents.
+func TestPlanOfFerretDB(t *testing.T) {
+	m := applied(t, 140)
+	m.s.FerretDB, m.o.Batch = "v1.24.0", 1000
+	var updates atomic.Int64
+	m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if of, _ := command.Lookup(name).StringValueOK(); name == "update" && of == "b" {
+			updates.Add(1)
+		}
+		return f
+	}
+	if _, err := m.undo(); err != nil || !m.complete() || updates.Load() != 4 { // two of each log
+		t.Errorf("%d updates, %v", updates.Load(), err)
+	}
+	m.same(m.before)
+}
