@@ -383,15 +383,15 @@ func (b *RegistryBuilder) ApplyTo(reg *bson.Registry) error {
 	for _, f := range b.with {
 		f(reg)
 	}
-	nested := note.Stage == built.Nested
-	note.Stage = built.Done
-	if nested {
+	if note.Stage == built.Nested {
+		note.Stage = built.Done
 		return errNested
 	}
 	a.register(afterWith)
 	if !b.withoutPlans {
 		note.Plans = a.registerPlans()
 	}
+	note.Stage = built.Done
 	return nil
 }
 

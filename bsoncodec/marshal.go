@@ -32,7 +32,7 @@ func Marshal(reg *bson.Registry, v any, opts ...Options) ([]byte, error) {
 		}
 		ec = with
 	}
-	if c := plansOf(reg); c != nil {
+	if c := built.PlansOf(reg); c != nil {
 		if doc, planned, err := marshalPlanned(c, &ec, v); planned {
 			return doc, err
 		}
@@ -313,7 +313,7 @@ func MarshalValue(reg *bson.Registry, v any, opts ...Options) (bson.RawValue, er
 	if err != nil {
 		return bson.RawValue{}, err
 	}
-	if c := plansOf(reg); c != nil {
+	if c := built.PlansOf(reg); c != nil {
 		if rv, planned, err := marshalPlannedValue(c, ec, v); planned {
 			return rv, err
 		}
@@ -343,7 +343,7 @@ func UnmarshalValue(reg *bson.Registry, rv bson.RawValue, v any, opts ...Options
 		return err
 	}
 	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() {
-		if c := plansOf(reg); c != nil {
+		if c := built.PlansOf(reg); c != nil {
 			if planned, err := c.ReadValue(&dc, rv.Type, rv.Value, v); planned {
 				return withWayOut(err)
 			}

@@ -31,15 +31,6 @@ var (
 	_ structcodec.ContextDecoder = (*binaryValueDecoder)(nil)
 )
 
-// plansOf returns the codec that has the plans of reg, or nil.
-func plansOf(reg *bson.Registry) *structcodec.Codec {
-	n := built.Of(reg)
-	if n == nil {
-		return nil
-	}
-	return n.Plans
-}
-
 // readPlanned decodes data into v by a plan, if the registry reg has one. A nil dc has no options.
 func readPlanned(reg *bson.Registry, dc *bson.DecodeContext, data []byte, v any) (planned bool, err error) {
 	t := reflect.TypeOf(v)
@@ -51,7 +42,7 @@ func readPlanned(reg *bson.Registry, dc *bson.DecodeContext, data []byte, v any)
 	}
 	switch {
 	case t.Kind() == reflect.Struct, t.Kind() == reflect.Pointer:
-		c := plansOf(reg)
+		c := built.PlansOf(reg)
 		if c == nil {
 			return false, nil
 		}
@@ -143,7 +134,7 @@ func CheckPlans(reg *bson.Registry, t reflect.Type, opts ...Options) error {
 	case t == nil:
 		return errors.New("bsoncodec: CheckPlans: the type is nil")
 	}
-	c := plansOf(reg)
+	c := built.PlansOf(reg)
 	switch {
 	case c == nil && built.Of(reg) != nil:
 		return errors.New("bsoncodec: the registry has no plans: it was built with WithoutPlans, or its codecs of structs are not " +

@@ -280,3 +280,18 @@ func (plannedPriceCodec) AppendValue(dst []byte, v reflect.Value) (bson.Type, []
 }
 
 func (plannedPriceCodec) ReadValue(bson.Type, []byte, reflect.Value) error { return nil }
+
+// A function of With that encodes with the registry before it has plans does not keep it from having them.
+func TestPlansAfterUseInWith(t *testing.T) {
+	reg, err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(func(reg *bson.Registry) {
+		if _, err := bsoncodec.Marshal(reg, struct{ N int }{1}); err != nil {
+			t.Error(err)
+		}
+	}).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bsoncodec.CheckPlans(reg, reflect.TypeFor[struct{ ID uuid.UUID }]()); err != nil {
+		t.Error(err)
+	}
+}

@@ -56,10 +56,12 @@ func (n *Note) AddTo(reg *bson.Registry) {
 	}
 }
 
-// known is a registry with its Note, or nil. The look-up in the registry takes as long as a few fields of a document.
+// known is a registry with its Note, or nil, and the plans of that. The look-up in the registry takes as long as a few
+// fields of a document, and one through the Note as a part of one.
 type known struct {
-	reg  *bson.Registry
-	note *Note
+	reg   *bson.Registry
+	note  *Note
+	plans *structcodec.Codec
 }
 
 // recent holds the registries whose Notes were last asked for. Most programs have one or two.
@@ -69,17 +71,28 @@ var (
 )
 
 // Of returns the Note of reg, nil if package bsoncodec did not build it.
-func Of(reg *bson.Registry) *Note {
+func Of(reg *bson.Registry) *Note { return of(reg).note }
+
+// PlansOf returns the Plans of the Note of reg, nil if there are none.
+func PlansOf(reg *bson.Registry) *structcodec.Codec { return of(reg).plans }
+
+func of(reg *bson.Registry) *known {
 	for i := range recent {
 		if k := recent[i].Load(); k != nil && k.reg == reg {
-			return k.note
+			return k
 		}
 	}
 	k := &known{reg: reg}
 	enc, _ := reg.LookupEncoder(tNote) // that of structs if there is no Note
 	k.note, _ = enc.(*Note)
+	if k.note != nil {
+		k.plans = k.note.Plans
+		if k.note.Stage != Done { // its Plans may come later
+			return k
+		}
+	}
 	recent[oldest.Add(1)%uint32(len(recent))].Store(k)
-	return k.note
+	return k
 }
 
 // MarshalDocument returns what the method MarshalBSON of m returns. The driver calls it for a whole document without asking

@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/internal/built"
+	"github.com/bsonids/bsonids/internal/structcodec"
 )
 
 // TestOf tests that a registry has the Note that was added last, whether or not it was asked for one before, and among more
@@ -33,6 +34,28 @@ func TestOf(t *testing.T) {
 	again.AddTo(regs[0])
 	if built.Of(regs[0]) != again {
 		t.Error("the note that was replaced is found")
+	}
+}
+
+// TestPlansOf tests that the plans of a registry are found as its Note is, and those that a registry gets while it is built
+// also if it was asked for them before.
+func TestPlansOf(t *testing.T) {
+	reg := bson.NewRegistry()
+	n := &built.Note{Stage: built.Building}
+	if built.PlansOf(reg) != nil {
+		t.Error("a registry of the driver has plans")
+	}
+	n.AddTo(reg)
+	for range 2 {
+		if built.Of(reg) != n || built.PlansOf(reg) != nil {
+			t.Error("a registry that is being built has no note, or plans")
+		}
+	}
+	n.Plans, n.Stage = new(structcodec.Codec), built.Done
+	for range 2 {
+		if built.Of(reg) != n || built.PlansOf(reg) != n.Plans {
+			t.Error("the plans that came last are not found")
+		}
 	}
 }
 
