@@ -178,7 +178,7 @@ func TestUndoOfAnEarlierConversion(t *testing.T) {
 	c := newScene(t, 30, uuidrep.JavaLegacy)
 	second := c.in(prepared(t, c.s))
 	c.ok("apply --write", "undo --write", "undo --write") // nothing is left to do
-	second.ok("apply --write")
+	second.ok("apply --write --batch-timeout 2s")         // so long waits an undo without the record
 	c.ok("undo", "undo --write")
 	c.converted()
 	drop(t, c.db.Collection(record.Name)) // the log itself says that it is undone
@@ -188,9 +188,9 @@ func TestUndoOfAnEarlierConversion(t *testing.T) {
 	c.unchanged()
 }
 
-// The undo of several passes of one plan, which is stopped between them, calls none of them another conversion.
-func TestUndoOfPasses(t *testing.T) {
-	c := twoPasses(t)
+// The undo of several runs of one plan, which is stopped between them, calls none of them another conversion.
+func TestUndoOfRuns(t *testing.T) {
+	c := twoRuns(t)
 	c.ok(apply)
 	stopped := c.through(lostAfter(t, c.s, 1, writesTo("c"))).run(failure.ExitUnreachable, "undo --write --batch-timeout 5s")
 	dir := moved(t, c.dir)
@@ -200,8 +200,8 @@ func TestUndoOfPasses(t *testing.T) {
 	c.unchanged()
 }
 
-// twoPasses is a scene with three values that a finished conversion has left, and that a second pass, which has not begun, will convert.
-func twoPasses(t *testing.T) *scene {
+// twoRuns is a scene with three values that a finished conversion has left, and that a second run, which has not begun, will convert.
+func twoRuns(t *testing.T) *scene {
 	t.Helper()
 	values := odd(3)
 	for range 200 {

@@ -16,9 +16,9 @@ import (
 // markID is the _id of a document that every record contains, whatever the name of its collection.
 const markID = "bsonids record"
 
-// unrenamed has the databases, by their clients, that have no record under another name. A command looks into every collection
-// once, and not for each one that it converts.
-var unrenamed sync.Map
+// looks has the looks of a command into every collection of a database, by database and client: it takes one, and not one for each
+// collection that it converts.
+var looks sync.Map
 
 // open returns the record as a run needs it that begins: with its mark, and under no other name.
 func open(ctx context.Context, db *mongo.Database) (*mongo.Collection, error) {
@@ -27,14 +27,28 @@ func open(ctx context.Context, db *mongo.Database) (*mongo.Collection, error) {
 		of   *mongo.Client
 		name string
 	}
-	is := database{db.Client(), db.Name()}
-	if _, ok := unrenamed.Load(is); !ok {
-		if err := elsewhere(ctx, db); err != nil {
-			return nil, err
-		}
-		unrenamed.Store(is, true)
+	v, _ := looks.LoadOrStore(database{db.Client(), db.Name()}, new(look))
+	if err := v.(*look).elsewhere(ctx, db); err != nil {
+		return nil, err
 	}
 	return coll, mark(ctx, coll)
+}
+
+// look is a look into every collection of a database. The runs of a command begin at the same time.
+type look struct {
+	mu   sync.Mutex
+	done bool
+}
+
+func (l *look) elsewhere(ctx context.Context, db *mongo.Database) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done {
+		return nil
+	}
+	err := elsewhere(ctx, db)
+	l.done = err == nil
+	return err
 }
 
 func mark(ctx context.Context, coll *mongo.Collection) error {
