@@ -60,7 +60,7 @@ one cutover back, for example if the directory is lost.`,
 	}
 	o.changeFlags(cmd, &o.work.Batch, &o.work.Write)
 	cmd.Flags().StringVar(&o.database, "db", "", "database of a cutover, whose id as bsonids status prints it is then given instead of DIR")
-	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept what cannot be restored, because other programs changed it since, and end the undo")
+	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept what cannot be restored, because it was changed since, and end the undo")
 	cmd.Flags().BoolVar(&o.work.WithoutLost, "without-lost-logs", false, "restore the rest if undo logs are missing, cut off or damaged")
 	cmd.Flags().BoolVar(&o.work.WithoutRecord, "without-record", false, "go by the undo logs whose runs the record lacks, although nothing tells whether they are whole")
 	for _, flag := range []string{"without-lost-logs", "without-record"} {

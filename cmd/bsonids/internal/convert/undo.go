@@ -20,7 +20,7 @@ type Undone struct {
 	Restored int64 `json:"documentsRestored"` // all their values, or some
 	Already  int64 `json:"alreadyRestored"`
 	Gone     int64 `json:"documentsGone"`
-	Changed  int64 `json:"changedSince"` // documents with values that another program changed
+	Changed  int64 `json:"changedSince"` // documents with values that were changed after the conversion
 	Left     int64 `json:"valuesLeft"`   // values that are not restored
 	// Unrestored counts the documents with such values.
 	Unrestored int64 `json:"documentsWithValuesLeft"`
@@ -231,9 +231,10 @@ type wayBack struct {
 	restores, lost []rule.Change
 }
 
-// The reasons for which a value is left that another program changed, or whose document it kept changing.
+// The reasons for which a value is left that was changed, it is not known by whom, or whose document other programs keep
+// changing.
 const (
-	changedSince  = "another program changed the value after the conversion"
+	changedSince  = "the value was changed after the conversion"
 	keepsChanging = "other programs keep changing the document"
 )
 

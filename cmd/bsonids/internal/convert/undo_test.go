@@ -138,7 +138,7 @@ func TestLargeDocuments(t *testing.T) {
 		t.Errorf("%+v in %d pages, %v", v, pages, err)
 	}
 	u.o.Batch, pages = 1000, 0
-	u.count(u.undo(), Undone{Entries: 11, Restored: 11, Changed: 1, Left: 1, Unrestored: 1}, `{"$numberInt":"11"} a: another program changed`)
+	u.count(u.undo(), Undone{Entries: 11, Restored: 11, Changed: 1, Left: 1, Unrestored: 1}, `{"$numberInt":"11"} a: the value was changed after the conversion`)
 	if pages < 2 {
 		t.Errorf("%d pages", pages)
 	}

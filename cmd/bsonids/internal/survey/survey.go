@@ -276,9 +276,8 @@ func (s *surveyor) read(ctx context.Context, spec mongo.CollectionSpecification,
 			return err
 		}
 	}
-	begin := time.Now()
+	begin := time.Now() // which counts the first answer, and passes that were begun again
 	read, err := from.Read(ctx, s.Patience, func(total int64) progress.Progress {
-		begin = time.Now() // also of a pass that begins again
 		return s.Progress(total, doing, s.db.Name()+"."+spec.Name)
 	}, collector)
 	switch n := collector.Documents; {
