@@ -153,7 +153,7 @@ func TestCurable(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{&files.Error{What: "the ledger", Path: "s", Err: errors.New("it belongs to another conversion")}, false},
+		{&files.Error{What: "the list", Path: "s", Err: errors.New("it belongs to another conversion")}, false},
 		{&record.Error{Text: "another run has taken over", Err: record.ErrTakenOver}, false},
 		{&documents.Error{Reason: "the validator rejects it"}, false},
 		{&files.Error{What: undolog.Name, Path: "u", Err: &fs.PathError{Op: "write", Path: "u", Err: syscall.ENOSPC}}, true},

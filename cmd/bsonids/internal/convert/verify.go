@@ -38,7 +38,7 @@ type Verified struct {
 	Changed  int64  `json:"changedSince"`
 	Missing  int64  `json:"documentsMissing"`             // missing in the copy
 	Extra    int64  `json:"documentsExtra"`               // in the copy and not in the source
-	Finished *bool  `json:"conversionFinished,omitempty"` // by the ledger; nil for a dump
+	Finished *bool  `json:"conversionFinished,omitempty"` // by the record and the undo logs; nil for a dump
 	Skips    []Skip `json:"findings,omitempty"`
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Dump proves that a file has the documents of the dump of a plan, each converted, and no others. One of the paths may be
-// "-" for stdin; both are empty for those that the plan and the ledger name.
+// "-" for stdin; both are empty for those that the plan and its directory name.
 func Dump(ctx context.Context, m migration.Messages, state *plan.State, path, converted string, stdin io.Reader) (p report.Proof, err error) {
 	if path == "" {
 		last, err := state.Converted()
