@@ -25,27 +25,23 @@ import (
 type Collection struct{ *mongo.Collection }
 
 // Wrap returns coll with a registry of its own, which writes UUIDs in the representation write and
-// reads those in the representation also, too. One of the two must be [uuidrep.Standard]. Each
-// function configure is called twice: with the builder of the registry, and with the builder of a
-// registry that differs in the representation alone. It must do the same to both. The
+// reads those in the representation also, too. One of the two must be [uuidrep.Standard]. The
 // registry has [autoid.Register]; the BSON options are those of coll.
 //
-// The errors are those of [bsoncodec.RegistryBuilder.Build]; a nil collection or function is an
-// error, too.
-func Wrap(
-	coll *mongo.Collection, write, also uuidrep.Representation, configure ...func(*bsoncodec.RegistryBuilder),
-) (*Collection, error) {
+// The errors are those of [bsoncodec.RegistryBuilder.Build]; a nil collection is an error, too.
+func Wrap(coll *mongo.Collection, write, also uuidrep.Representation, opts ...Option) (*Collection, error) {
 	if coll == nil {
 		return nil, errors.New("mixedrep: nil collection")
 	}
 	builder := bsoncodec.NewRegistryBuilder(write).AlsoDecode(also)
 	twin := bsoncodec.NewRegistryBuilder(also).AlsoDecode(write)
-	for _, f := range configure {
-		if f == nil {
-			return nil, errors.New("mixedrep: nil function")
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("mixedrep: nil option")
 		}
-		f(builder)
-		f(twin)
+		if err := opt(builder, twin); err != nil {
+			return nil, err
+		}
 	}
 	reg, err := builder.Build()
 	if err != nil {
@@ -59,6 +55,23 @@ func Wrap(
 	built.Of(reg).OwnFilters = true
 	register(reg, other)
 	return &Collection{coll.Clone(options.Collection().SetRegistry(reg))}, nil
+}
+
+// An Option configures [Wrap].
+type Option func(builder, twin *bsoncodec.RegistryBuilder) error
+
+// WithRegistryBuilder lets f change the builder of the registry, for example register more UUID types. It is called
+// twice: with the builder of the registry, and with that of a registry that differs in the representation alone. It
+// must do the same to both. A nil f is an error.
+func WithRegistryBuilder(f func(*bsoncodec.RegistryBuilder)) Option {
+	return func(builder, twin *bsoncodec.RegistryBuilder) error {
+		if f == nil {
+			return errors.New("mixedrep: WithRegistryBuilder: nil function")
+		}
+		f(builder)
+		f(twin)
+		return nil
+	}
 }
 
 // Clone returns the driver's clone of the collection with the same representations. A registry

@@ -199,7 +199,8 @@ type (
 // What can be matched or written as it is goes to the server.
 func TestNotRefused(t *testing.T) {
 	coll, ctx := unreachable(t)
-	c, err := Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(reflect.TypeFor[named]()) })
+	c, err := Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy,
+		WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(reflect.TypeFor[named]()) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,20 +354,23 @@ type finder = interface {
 	BulkWrite(context.Context, []mongo.WriteModel, ...options.Lister[options.BulkWriteOptions]) (*mongo.BulkWriteResult, error)
 }
 
-// spoil returns a function that makes the builder of its nth call return an error.
-func spoil(n int) func(*bsoncodec.RegistryBuilder) {
-	return func(b *bsoncodec.RegistryBuilder) {
+// spoil returns an option that makes the builder of its nth call return an error.
+func spoil(n int) Option {
+	return WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) {
 		if n--; n == 0 {
 			b.RegisterUUIDType(nil)
 		}
-	}
+	})
 }
 
 func TestWrapMistakes(t *testing.T) {
 	coll, _ := unreachable(t)
 	for name, f := range map[string]func() (*Collection, error){
-		"nil collection":       func() (*Collection, error) { return Wrap(nil, uuidrep.Standard, uuidrep.JavaLegacy) },
-		"nil function":         func() (*Collection, error) { return Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, nil) },
+		"nil collection": func() (*Collection, error) { return Wrap(nil, uuidrep.Standard, uuidrep.JavaLegacy) },
+		"nil option":     func() (*Collection, error) { return Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, nil) },
+		"nil function": func() (*Collection, error) {
+			return Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, WithRegistryBuilder(nil))
+		},
 		"the same twice":       func() (*Collection, error) { return Wrap(coll, uuidrep.Standard, uuidrep.Standard) },
 		"two byte orders":      func() (*Collection, error) { return Wrap(coll, uuidrep.CSharpLegacy, uuidrep.JavaLegacy) },
 		"unspecified":          func() (*Collection, error) { return Wrap(coll, uuidrep.Unspecified, uuidrep.JavaLegacy) },
@@ -374,7 +378,7 @@ func TestWrapMistakes(t *testing.T) {
 		"the first builder's":  func() (*Collection, error) { return Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, spoil(1)) },
 		"the second builder's": func() (*Collection, error) { return Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, spoil(2)) },
 		"a builder's own": func() (*Collection, error) {
-			return Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(nil) })
+			return Wrap(coll, uuidrep.Standard, uuidrep.JavaLegacy, WithRegistryBuilder(func(b *bsoncodec.RegistryBuilder) { b.RegisterUUIDType(nil) }))
 		},
 	} {
 		if c, err := f(); err == nil || c != nil || !strings.HasPrefix(err.Error(), "mixedrep: ") {
