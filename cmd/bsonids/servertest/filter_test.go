@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -192,4 +193,20 @@ func TestFilterWrong(t *testing.T) {
 		}
 		b.unchanged()
 	}
+}
+
+// A filter that the server does not take is an error with its line, of bsonids plan and of a dry run.
+func TestFilterWithUnknownOperator(t *testing.T) {
+	s, db := started(t)
+	seed(t, db.Collection("c"), 5, uuidrep.JavaLegacy)
+	dir := prepared(t, s, func(p *plan.Plan) { p.Collections[0].Filter = `{"n":{"$near8":{"$numberInt":"1"}}}` })
+	line := 0
+	for i, l := range strings.Split(text(t, filepath.Join(dir, plan.PlanFile)), "\n") {
+		if regexp.MustCompile(`^\s*- name: "?c"?$`).MatchString(l) {
+			line = i + 1
+		}
+	}
+	want := fmt.Sprintf("line %d: ", line)
+	command(t, s, "plan", dir).want(t, failure.ExitUsage).says(t, want, "$near8")
+	command(t, s, "apply", dir).want(t, failure.ExitUsage).says(t, want, "$near8")
 }

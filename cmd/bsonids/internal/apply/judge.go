@@ -122,7 +122,7 @@ func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
 	if len(fresh) == 0 {
 		return nil, p.decide(nil)
 	}
-	sv, err := p.Survey(ctx, p.db, survey.Options{Only: p.plan.Only}, p.plan.Filters())
+	sv, err := p.Survey(ctx, p.db, survey.Options{Only: p.plan.Only}, p.plan)
 	if err != nil {
 		return nil, err
 	}

@@ -243,5 +243,5 @@ func (o *planVerb) survey(ctx context.Context, s *migration.Session, database st
 			only = append(slices.Clone(only), name)
 		}
 	}
-	return s.Survey(ctx, s.Client.Database(database), survey.Options{Only: only, Needed: o.collections, Sample: true}, p.Filters())
+	return s.Survey(ctx, s.Client.Database(database), survey.Options{Only: only, Needed: o.collections, Sample: true}, p)
 }

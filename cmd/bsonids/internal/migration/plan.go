@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -18,13 +19,20 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
-// Survey reads the collections of the database, those with filters once by each. filters are as of plan.Plan.Filters.
-func (s *Session) Survey(ctx context.Context, db *mongo.Database, o survey.Options, filters map[string][]string) (sv *survey.Survey, err error) {
+// Survey reads the collections of the database, those with filters in the plan once by each. The error is a usage error,
+// with the line, if the server does not take a filter.
+func (s *Session) Survey(ctx context.Context, db *mongo.Database, o survey.Options, p *plan.Plan) (sv *survey.Survey, err error) {
+	filters := p.Filters()
 	if o.Filters, err = parsed(filters); err != nil {
 		return nil, err
 	}
 	o.Patience, o.Progress = s.Patience, s.Progress
 	if sv, err = survey.Make(ctx, db, o); err != nil {
+		var of *survey.FilterError
+		if errors.As(err, &of) {
+			where := plan.Entry{Collection: of.Collection, Filter: of.Filter}
+			return nil, failure.Usagef("line %d: %s: %s", p.LineOf(where), where, s.Explain(of.Err).Text)
+		}
 		return nil, err
 	}
 	for _, n := range sv.NotRead {

@@ -236,6 +236,14 @@ func (p *Plan) find(e Entry) int {
 	return slices.IndexFunc(p.Collections, func(c Collection) bool { return c.Entry() == e })
 }
 
+// LineOf returns the line of an entry in the file, or 0.
+func (p *Plan) LineOf(e Entry) int {
+	if i := p.find(e); i >= 0 {
+		return p.Collections[i].Line
+	}
+	return 0
+}
+
 // has reports whether the plan has an entry of the collection.
 func (p *Plan) has(name string) bool {
 	return slices.ContainsFunc(p.Collections, func(c Collection) bool { return c.Name == name })

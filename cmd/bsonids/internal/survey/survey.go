@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -247,6 +248,17 @@ func (s *surveyor) keptAs(spec mongo.CollectionSpecification) (what string) {
 	return what
 }
 
+// FilterError is the error of a filter that the server does not take, such as one with an unknown operator.
+type FilterError struct {
+	Collection, Filter string
+	Err                error
+}
+
+func (e *FilterError) Error() string { return fmt.Sprintf("the filter %s: %v", e.Filter, e.Err) }
+
+// Unwrap returns the error of the server.
+func (e *FilterError) Unwrap() error { return e.Err }
+
 // samples is the number of documents that are read of a collection that is sampled.
 const samples = 10_000
 
@@ -280,6 +292,9 @@ func (s *surveyor) read(ctx context.Context, spec mongo.CollectionSpecification,
 	read, err := from.Read(ctx, s.Patience, func(total int64) progress.Progress {
 		return s.Progress(total, doing, s.db.Name()+"."+spec.Name)
 	}, collector)
+	if len(f.Query) > 0 && failure.Means(err, failure.BadValue) {
+		return &FilterError{spec.Name, f.Text, err}
+	}
 	switch n := collector.Documents; {
 	case err != nil && (failure.Explain(err, "").Kind != failure.Denied || slices.Contains(s.Needed, spec.Name)):
 		return err
