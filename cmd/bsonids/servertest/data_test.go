@@ -204,16 +204,6 @@ func seed(t testing.TB, coll *mongo.Collection, n int, from uuidrep.Representati
 	return want
 }
 
-// seeded fills collections with UUIDs in Java order, and returns what a conversion to standard makes of each.
-func seeded(t testing.TB, db *mongo.Database, n int, names ...string) map[string]map[string]bson.Raw {
-	t.Helper()
-	want := make(map[string]map[string]bson.Raw)
-	for _, name := range names {
-		want[name] = seed(t, db.Collection(name), n, uuidrep.JavaLegacy)
-	}
-	return want
-}
-
 // wantNew fails the test unless the field has UUIDs of subtype 4 in all documents.
 func wantNew(t testing.TB, coll *mongo.Collection, field string) {
 	t.Helper()

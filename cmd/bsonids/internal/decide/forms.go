@@ -74,18 +74,15 @@ func (j *Judge) Formed(field []byte, s kinds.Spelled) (reason string) {
 	if !ok {
 		r, ok = j.fields[Others]
 	}
-	known := ok && r.field.Basis != None
 	fits, same := version(&s.UUID, network), kinds.Symmetric(&s.UUID)
 	switch {
-	case j.retry && j.trusted[string(plain)]:
-		return ""
-	case !ok && !j.retry:
+	case !ok:
 		return "the field did not exist when the conversion was decided"
-	case !known && !j.retry:
+	case r.field.Basis == None:
 		return r.field.Reason
 	case s.Certain && (fits > 0 || same):
 		return ""
-	case known && (r.trusted() || same || slices.Contains(r.field.Digits, fits)):
+	case r.trusted() || same || slices.Contains(r.field.Digits, fits):
 		return ""
 	case fits == 0:
 		return "the value does not have the variant and a version of RFC 9562; it can be converted by trusting its field"

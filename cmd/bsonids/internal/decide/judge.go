@@ -17,8 +17,6 @@ type Judge struct {
 	subtype byte
 	all     bool
 	fields  map[string]*rule
-	retry   bool
-	trusted map[string]bool // by the name without brackets, for a retry
 }
 
 // rule is a Field that is prepared for lookups.
@@ -99,41 +97,6 @@ func (d *Decision) Judge(from uuidrep.Representation) *Judge {
 	return j
 }
 
-// Retry returns a Judge for values that the user has listed. It converts a value if the saved
-// decision, which may be nil, converts it; if it fits the order and no other order that the field
-// may have; or if its field is trusted. The Judge does not change with the values it sees.
-func Retry(saved *Decision, from kinds.Kind, trusted []string) *Judge {
-	j := &Judge{from: orderOf(from.Order), name: from.Name, subtype: from.Subtype}
-	if saved != nil {
-		j = saved.Judge(from.Order)
-	}
-	j.retry, j.trusted = true, make(map[string]bool)
-	for _, t := range trusted {
-		j.trusted[Plain(t)] = true
-	}
-	return j
-}
-
-// again decides about a listed value that the saved decision does not convert.
-func (j *Judge) again(plain []byte, v *[16]byte) (reason string) {
-	if j.trusted[string(plain)] || kinds.Symmetric(v) {
-		return ""
-	}
-	if version(v, j.from) == 0 {
-		return fmt.Sprintf("the value does not have the variant and a version of RFC 9562 if read as %s; it can be converted by trusting its field", j.name)
-	}
-	// If the field is known to have the order, another order counts only if the field is known to
-	// have that one, too.
-	r, known := j.fields[string(plain)]
-	known = known && r.field.Basis == Evidence
-	for o := range orders {
-		if n := version(v, o); o != j.from && n > 0 && (!known || r.rivals[o]>>n&1 == 1) {
-			return fmt.Sprintf("the value fits both %s and %s; it can be converted by trusting its field", orderName(o, j.subtype), j.name)
-		}
-	}
-	return ""
-}
-
 // appendPlain appends a field name without the brackets of arrays.
 func appendPlain(b, field []byte) []byte {
 	for i := 0; i < len(field); i++ {
@@ -152,12 +115,7 @@ func (j *Judge) Value(field []byte, v [16]byte) (reason string) {
 		return ""
 	}
 	var name [128]byte
-	plain := appendPlain(name[:0], field)
-	reason = j.decided(plain, v)
-	if j.retry && reason != "" {
-		return j.again(plain, &v)
-	}
-	return reason
+	return j.decided(appendPlain(name[:0], field), v)
 }
 
 func (j *Judge) decided(plain []byte, v [16]byte) string {

@@ -31,18 +31,8 @@ var (
 	}
 )
 
-// after returns a filter for the documents after id in the order of _id. A comparison alone matches
-// only values of the same type as id. If plain is set, the filter omits the unusual types.
-func after(id bson.RawValue, plain bool) bson.D {
-	later := ofLaterTypes(id, plain)
-	if later == nil {
-		return behind(id)
-	}
-	return bson.D{{Key: "$or", Value: bson.A{behind(id), later}}}
-}
-
 // behind returns a filter for the _ids that have the type of id and are greater, or for all if id
-// is zero.
+// is zero: a comparison matches only values of the same type.
 func behind(id bson.RawValue) bson.D {
 	switch {
 	case id.Type == 0:

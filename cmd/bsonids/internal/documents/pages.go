@@ -5,7 +5,6 @@ package documents
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
 
@@ -160,24 +159,4 @@ func (p *Pages) and(filter bson.D) bson.D {
 		return p.Filter
 	}
 	return bson.D{{Key: "$and", Value: bson.A{filter, p.Filter}}}
-}
-
-// Remaining returns those of the ids that are still to be read: of existing documents after After. The keys of
-// the map are those of [Key].
-func (p *Pages) Remaining(ctx context.Context, ids []bson.RawValue) (map[string]bson.Raw, error) {
-	there := make(map[string]bson.Raw, len(ids))
-	for chunk := range slices.Chunk(ids, 1000) {
-		find := func() (map[string]bson.Raw, error) {
-			return ByID(ctx, p.Collection, chunk, p.and(after(p.After, p.plain)), bson.D{{Key: "_id", Value: 1}})
-		}
-		docs, err := find()
-		if p.unknown(err) {
-			docs, err = find()
-		}
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(there, docs)
-	}
-	return there, nil
 }
