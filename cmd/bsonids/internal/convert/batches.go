@@ -34,7 +34,7 @@ type stages[B any] struct {
 	prepare func(waiting context.Context, group []B) error
 	ahead   int
 	// process is called by several workers. The first context is as that of prepare. The second is
-	// for the work and is canceled only if another batch fails.
+	// for the work and is canceled only if another batch fails; a write that has begun is finished nevertheless.
 	process func(waiting, work context.Context, b B) error
 	workers int
 }

@@ -63,7 +63,11 @@ func (r *runner) write(waiting, ctx context.Context, plans []Planned, logged int
 // attempt writes the plans. It returns the plans to try again, made from the current documents. With
 // an error it returns those of which it is not known whether they were carried out.
 func (r *runner) attempt(waiting, ctx context.Context, plans []Planned, logged int64) (again, unknown []Planned, err error) {
-	ctx, cancel, err := r.mayBegin(ctx, logged)
+	if err := ctx.Err(); err != nil {
+		return nil, plans, err
+	}
+	// A batch that has begun is finished if another one fails: the run ends when all are answered.
+	writing, cancel, err := r.mayBegin(context.WithoutCancel(ctx), logged)
 	if err != nil {
 		return nil, plans, err
 	}
@@ -73,7 +77,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned, logged i
 		updates[i] = p.Plan
 	}
 	answered := r.Latency.Start()
-	matched, refused, err := send(ctx, r.coll, updates, r.and)
+	matched, refused, err := send(writing, r.coll, updates, r.and)
 	if err != nil {
 		return nil, plans, err
 	}
@@ -110,7 +114,7 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned, logged i
 		}
 		return others, nil, nil
 	}
-	again, err = r.resolve(ctx, rest)
+	again, err = r.resolve(writing, rest)
 	return append(again, others...), append(slices.Clip(rest), others...), err
 }
 

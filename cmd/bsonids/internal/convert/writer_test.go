@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -251,5 +252,37 @@ func TestPasses(t *testing.T) {
 	}
 	if logs := logsIn(t, r.dir); len(logs) != 1 {
 		t.Errorf("a run that changes nothing leaves a log: %d", len(logs))
+	}
+}
+
+// A batch fails while another one is in flight. The run ends when that one is answered, and not before: what it records as its end
+// says that the server carries out nothing of it any more.
+func TestFailureBesideBatch(t *testing.T) {
+	old := kindstest.Value("javaLegacy")
+	r := newRunning(t, conversion(t, "javaLegacy"), bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}}, bson.D{{Key: "_id", Value: 2}, {Key: "a", Value: old}})
+	var updates, answered atomic.Int64
+	refused, ended := make(chan struct{}), make(chan struct{})
+	r.s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
+		switch {
+		case name != "update":
+		case updates.Add(1) == 2:
+			f.Code = 13
+			close(refused)
+		default:
+			<-refused
+			select {
+			case <-ended:
+			case <-time.After(300 * time.Millisecond):
+				answered.Add(1)
+			}
+		}
+		return f
+	}
+	l := newLog(r.dir, 1)
+	defer closed(t, l)
+	_, err := InPlace(t.Context(), r.coll, Options{Selection: Selection{Conversion: r.c}, Workers: 2, Batch: 1, Undo: l})
+	close(ended)
+	if err == nil || updates.Load() != 2 || answered.Load() != 1 {
+		t.Errorf("%v, %d updates, %d were answered before the run ended", err, updates.Load(), answered.Load())
 	}
 }

@@ -93,7 +93,7 @@ func (p *Patience) Streak() *Streak { return &Streak{p: p} }
 // err, or the error of ctx if it ends during the pause.
 func (s *Streak) Wait(ctx context.Context, err error) error {
 	p := s.p
-	if p == nil || !failure.Transient(err) || ctx.Err() != nil {
+	if p == nil || !failure.Transient(err) {
 		return err
 	}
 	now := time.Now()
@@ -103,6 +103,10 @@ func (s *Streak) Wait(ctx context.Context, err error) error {
 	left := p.limit - now.Sub(s.began)
 	p.mu.Lock()
 	p.lost = now
+	if ctx.Err() != nil { // what was sent has no answer all the same
+		p.mu.Unlock()
+		return err
+	}
 	tell := left > 0 && p.notice != nil && (p.noticed.IsZero() || now.Sub(p.noticed) >= noticeEvery)
 	if tell {
 		p.noticed = now

@@ -50,6 +50,22 @@ func TestDo(t *testing.T) {
 	})
 }
 
+// A server that is lost during an interrupt is lost: what was sent may have no answer.
+func TestLostInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(time.Minute, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := p.Do(ctx, func() error { return context.Canceled }); !errors.Is(err, context.Canceled) || !p.Lost().IsZero() {
+			t.Errorf("%v, lost at %v", err, p.Lost())
+		}
+		calls := 0
+		if err := p.Do(ctx, func() error { calls++; return lost }); !errors.As(err, new(mongo.CommandError)) || calls != 1 || !p.Lost().Equal(time.Now()) {
+			t.Errorf("%v after %d calls, lost at %v", err, calls, p.Lost())
+		}
+	})
+}
+
 // An operation is not tried again without patience, if the error stays, or if the work is interrupted.
 func TestDoNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
