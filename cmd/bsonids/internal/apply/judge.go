@@ -26,38 +26,61 @@ import (
 )
 
 // clash returns a usage error if a conversion of any migration, which was not undone, has values of a field that the plan
-// converts from another kind, of documents that both have.
+// converts from another kind, of documents that both have, or if two filters of the plan do.
 func (p *Planned) clash(ctx context.Context) error {
-	for _, st := range p.steps() {
-		for _, run := range p.recorded.Runs {
-			field, kind, was := st.Clash(run.Task)
-			if st.Into != "" || run.Collection != st.Collection || !run.Stands() || field == "" {
+	for i, st := range p.steps() {
+		if err := p.clashWith(ctx, st, p.recorded.Runs); err != nil {
+			return err
+		}
+		for _, o := range p.steps()[:i] {
+			field, kind, was := st.Clash(o.Task)
+			if field == "" || o.Collection != st.Collection {
 				continue
 			}
-			common, err := p.common(ctx, st, run)
+			common, err := p.common(ctx, st, nil, o.Filter)
 			if err != nil {
 				return err
 			}
 			if common {
-				return failure.Usagef("%q: the field %q is converted from %s, and %s, whose files are in %s, has converted it from %s: put the decision back, or undo that first",
-					st.Collection, field, kind, run, run.Directory, was)
+				return failure.Usagef("%q: the field %q is converted from %s by one filter and from %s by another one, and both match a document: change the decision or a filter",
+					st.Collection, field, kind, was)
 			}
 		}
 	}
 	return nil
 }
 
-// common reports whether the collection that a run has converted is still that of the step, and has documents that both select.
-func (p *Planned) common(ctx context.Context, st *step, run *record.Run) (bool, error) {
+// clashWith is clash for a step and runs of the record.
+func (p *Planned) clashWith(ctx context.Context, st *step, runs []*record.Run) error {
+	for _, run := range runs {
+		field, kind, was := st.Clash(run.Task)
+		if run.Collection != st.Collection || !run.Stands() || field == "" {
+			continue
+		}
+		common, err := p.common(ctx, st, run.UUID, run.Filter)
+		if err != nil {
+			return err
+		}
+		if common {
+			return failure.Usagef("%q: the field %q is converted from %s, and %s, whose files are in %s, has converted it from %s: put the decision back, or undo that first",
+				st.Collection, field, kind, run, run.Directory, was)
+		}
+	}
+	return nil
+}
+
+// common reports whether the collection with the UUID, which may be nil, is still that of the step, and has documents that both
+// a filter and that of the step select.
+func (p *Planned) common(ctx context.Context, st *step, uuid *bson.Binary, filter string) (bool, error) {
 	coll := p.db.Collection(st.Collection)
 	spec, err := patience.Ask(ctx, p.Patience, func() (mongo.CollectionSpecification, error) { return server.Specification(ctx, coll) })
-	if err != nil || run.UUID != nil && spec.UUID != nil && !run.UUID.Equal(*spec.UUID) {
+	if err != nil || uuid != nil && spec.UUID != nil && !uuid.Equal(*spec.UUID) {
 		return false, err
 	}
-	if run.Filter == st.Filter || run.Filter == "" || st.Filter == "" {
+	if filter == st.Filter || filter == "" || st.Filter == "" {
 		return true, nil
 	}
-	query, _, err := convert.ParseFilter(run.Filter)
+	query, _, err := convert.ParseFilter(filter)
 	if err != nil {
 		return false, err
 	}

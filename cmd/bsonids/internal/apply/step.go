@@ -219,10 +219,15 @@ func (st *step) begin(ctx context.Context, opts convert.Options, gone bool) (*mi
 	}
 	run.Progress.Documents = documents
 	return st.Claim(ctx, st.of.db, record.Request{Run: run, May: func(ctx context.Context) error {
-		if st.Into == "" {
-			return nil
+		// Another migration may have converted values since the record was read. None can begin now.
+		runs, err := record.Runs(ctx, st.of.db)
+		if err == nil {
+			err = st.of.clashWith(ctx, st, runs)
 		}
-		err := convert.MayCopy(ctx, st.coll, st.of.db.Collection(st.Into), opts)
+		if err != nil || st.Into == "" {
+			return err
+		}
+		err = convert.MayCopy(ctx, st.coll, st.of.db.Collection(st.Into), opts)
 		if err != nil && gone {
 			err = fmt.Errorf("the copy that was begun was dropped or renamed: %w", err)
 		}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+)
+
+// undetermined returns documents with values of which nothing tells the order.
+func undetermined(t *testing.T, n int) (docs []bson.Raw) {
+	for i := range n {
+		v := []byte{byte(i), 0xf1, 0x9c, 0x33, 0xc7, 0xe8, 0xf0, 0xfb, 0x1e, 0x77, 0x05, 0x98, 0xa4, 0x3d, 0x60, byte(7 * i)}
+		docs = append(docs, kindstest.Marshal(t, bson.D{{Key: "_id", Value: int32(i)}, {Key: "a", Value: bson.Binary{Subtype: 3, Data: v}}}))
+	}
+	return docs
+}
+
+// trusting makes the plan of a directory, whose fields are edited.
+func trusting(t *testing.T, s *memory.Server, edit func(p *plan.Plan)) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "d")
+	command(t, "plan", dir, "--db", "shop", "--uri", s.URI)
+	p, err := plan.ReadFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(p)
+	if err := os.WriteFile(filepath.Join(dir, plan.PlanFile), p.Text(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// csharp decides that the values of an entry are csharpLegacy.
+func csharp(c *plan.Collection) {
+	for i := range c.Fields {
+		if c.Fields[i].Stored == kinds.Subtype3 {
+			c.Fields[i].Decision, c.Fields[i].Trust = plan.Convert("csharpLegacy"), true
+		}
+	}
+}
+
+// While apply reads, before it has the collection for itself, another migration converts values of the same field from another kind, and
+// ends half way. apply converts none of the rest: in place or into a copy, the field would have values of both orders.
+func TestClashSinceRead(t *testing.T) {
+	for _, into := range []string{"", "orders_new"} {
+		s := memory.Start(t)
+		s.FerretDB = "v1.24.0" // which is not asked whether it enforces limits
+		coll := s.Client.Database("shop").Collection("orders")
+		s.Put(coll, undetermined(t, 4)...)
+		dir := trusting(t, s, func(p *plan.Plan) {
+			csharp(&p.Collections[0])
+			p.Collections[0].Into = into
+		})
+		was := s.Documents(coll)
+		var done atomic.Bool
+		s.Before = func(name string, c bson.Raw) (f memory.Fault) {
+			if of, _ := c.Lookup("find").StringValueOK(); of == "orders" && !done.Swap(true) {
+				now := time.Now().UTC()
+				other := record.Run{ID: "orders/1", Kind: record.Convert, Task: kinds.Task{Collection: "orders", Pairs: []kinds.Pair{{From: "javaLegacy", Fields: []string{"a"}}}}, Epoch: 1,
+					Conversion: "other/orders", Migration: "other", Started: now, Updated: now, Ended: &now, Outcome: record.Stopped, Directory: "/other", Log: record.Log{Size: 100}}
+				if _, err := s.Client.Database("shop").Collection(record.Name).InsertOne(t.Context(), other); err != nil {
+					t.Error(err)
+				}
+			}
+			return f
+		}
+		command(t, "apply", dir, "--write", "--uri", s.URI).want(t, failure.ExitUsage, "has converted it from javaLegacy", "/other")
+		if !done.Load() {
+			t.Fatal("nothing was read")
+		}
+		for i, doc := range s.Documents(coll) {
+			if string(doc) != string(was[i]) {
+				t.Errorf("%v was converted", doc)
+			}
+		}
+		if n := len(s.Documents(s.Client.Database("shop").Collection("orders_new"))); n > 0 {
+			t.Errorf("%d documents were copied", n)
+		}
+	}
+}
+
+// Two filters of one plan that match a document may not convert a field of it from two kinds: which of them is used would depend on
+// their order.
+func TestClashOfFilters(t *testing.T) {
+	for other, want := range map[string]int{`{"_id":{"$in":[{"$numberInt":"2"},{"$numberInt":"3"}]}}`: failure.ExitOK, `{"_id":{"$in":[{"$numberInt":"1"},{"$numberInt":"3"}]}}`: failure.ExitUsage} {
+		s := memory.Start(t)
+		s.FerretDB = "v1.24.0" // which is not asked whether it enforces limits
+		coll := s.Client.Database("shop").Collection("orders")
+		s.Put(coll, undetermined(t, 4)...)
+		dir := trusting(t, s, func(p *plan.Plan) {
+			c := p.Collections[0]
+			csharp(&c)
+			c.Filter = `{"_id":{"$in":[{"$numberInt":"0"},{"$numberInt":"1"}]}}`
+			d := c
+			d.Fields = append([]plan.Field(nil), c.Fields...)
+			for i := range d.Fields {
+				if d.Fields[i].Stored == kinds.Subtype3 {
+					d.Fields[i].Decision = plan.Convert("javaLegacy")
+				}
+			}
+			d.Filter = other
+			p.Collections = []plan.Collection{c, d}
+		})
+		r := command(t, "apply", dir, "--write", "--uri", s.URI)
+		if r.want(t, want); want == failure.ExitUsage && !strings.Contains(r.stderr, "both match a document") {
+			t.Error(r.stderr)
+		}
+	}
+}
