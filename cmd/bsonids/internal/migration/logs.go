@@ -71,7 +71,7 @@ func (r *Recorded) Olds(state *plan.State) (olds []*Old, broken []error, done fu
 		i := slices.IndexFunc(logs, func(u *undolog.Reader) bool { return u.Run == run.By.Token })
 		switch {
 		case i >= 0:
-			if err := logs[i].Covers(undolog.Extent{Size: run.Log.Size, Sum: uint32(run.Log.Sum)}); err != nil {
+			if err := logs[i].Covers(written(run)); err != nil {
 				o.lose(run, err)
 			}
 		case unread[run.By.Token] != nil:
@@ -93,6 +93,10 @@ func (r *Recorded) Olds(state *plan.State) (olds []*Old, broken []error, done fu
 		o := old(u.Task)
 		if o.Logs = append(o.Logs, u); run == nil {
 			o.Unknown = append(o.Unknown, u)
+		} else if run.Migration != state.Plan.Migration || !run.Stands() { // it was not looked at above
+			if err := u.Covers(written(run)); err != nil {
+				o.lose(run, err)
+			}
 		}
 		if len(o.Runs) == 0 {
 			o.Task = union(o.Task, u.Task)
@@ -110,6 +114,25 @@ func (r *Recorded) Olds(state *plan.State) (olds []*Old, broken []error, done fu
 		o.Logs = undolog.Of(o.Logs...)
 	}
 	return olds, broken, done, nil
+}
+
+// written returns how much of its log a run has written, as the record says.
+func written(r *record.Run) undolog.Extent {
+	return undolog.Extent{Size: r.Log.Size, Sum: uint32(r.Log.Sum)}
+}
+
+// Since returns an error if a run of the migration has converted values that the logs do not have, and that o does not know:
+// since the record was read of which o was made.
+func (o *Old) Since(now *Recorded, migration string) error {
+	for _, run := range now.Runs {
+		if run.Migration != migration || !run.Stands() || key(run.Task) != key(o.Task) || slices.Contains(o.LostRuns, run.By.Token) ||
+			slices.ContainsFunc(o.Runs, func(r *record.Run) bool { return r.ID == run.ID && r.Log == run.Log }) ||
+			slices.ContainsFunc(o.Logs, func(u *undolog.Reader) bool { return u.Run == run.By.Token && u.Covers(written(run)) == nil }) {
+			continue
+		}
+		return &failure.Error{Kind: failure.Failed, Text: run.String() + " has converted values since the record was read: give the command again"}
+	}
+	return nil
 }
 
 // lose notes that the log of a run is lost.

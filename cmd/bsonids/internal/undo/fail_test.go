@@ -72,6 +72,51 @@ func TestPlanWithoutLogs(t *testing.T) {
 	}
 }
 
+// A log that was lost in an undo and is found is looked at like any other one: if it has lost its end, it is named. So is one of
+// another migration that was put into the directory.
+func TestPlanOfFound(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		m := applied(t, 6)
+		path := m.logs["b"][1]
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.o.WithoutLost = true
+		if _, err := m.undo(); err != nil {
+			t.Fatal(err)
+		}
+		m.o.WithoutLost = false
+		end := len(b)
+		if !whole {
+			end -= 5
+		}
+		if err := os.WriteFile(path, b[:end], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.undo(); (err == nil) != whole || !whole && !strings.Contains(err.Error(), path) {
+			t.Errorf("whole %v: %v", whole, err)
+		}
+		if whole {
+			m.same(m.before)
+		}
+
+		m = applied(t, 6)
+		if _, err := m.collection(record.Name).UpdateMany(t.Context(), bson.D{{Key: "collection", Value: "b"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "migration", Value: "other"}}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(m.logs["b"][1], int64(end)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.undo(); (err == nil) != whole || !whole && !strings.Contains(err.Error(), m.logs["b"][1]) {
+			t.Errorf("of another migration, whole %v: %v", whole, err)
+		}
+	}
+}
+
 // Without the record, nothing tells whether a log has lost its end: a flag goes by what the logs say, after a batch of their runs can be
 // in flight no more. The logs then say themselves that they are undone.
 func TestPlanWithoutRecord(t *testing.T) {
@@ -173,6 +218,34 @@ func TestPlanAnyCommandFails(t *testing.T) {
 	}
 	if refused < 20 {
 		t.Errorf("%d commands", refused)
+	}
+}
+
+// What another run has converted between the look into the record and the lock of the collection is not called restored.
+func TestPlanConvertedSince(t *testing.T) {
+	for _, fresh := range []bool{false, true} { // another run, or more by one that had not ended
+		m := applied(t, 6)
+		var done atomic.Bool
+		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			if kind, _ := command.Lookup("documents", "0", "kind").StringValueOK(); name != "insert" || kind != record.Undo || done.Swap(true) {
+				return f
+			}
+			if fresh {
+				r := m.runs()[0]
+				r.ID, r.Task, r.Epoch, r.Conversion, r.Log, r.By.Token = "b/3", m.plan.Steps()[1].Task, 3, m.plan.Conversion(m.plan.Steps()[1].Task), record.Log{Size: 100}, "since"
+				m.insert(r)
+				return memory.Fault{Code: 11000}
+			}
+			if _, err := m.collection(record.Name).UpdateOne(t.Context(), bson.D{{Key: "_id", Value: "b/2"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "log", Value: record.Log{Size: 1e6}}}}}); err != nil {
+				t.Error(err)
+			}
+			return f
+		}
+		_, err := m.undo()
+		if m.s.Before = nil; !done.Load() || err == nil || !strings.Contains(err.Error(), "since") || m.complete() {
+			t.Errorf("%v, complete %v", err, m.complete())
+		}
+		m.same(m.after)
 	}
 }
 

@@ -124,7 +124,14 @@ func (w *undo) begin(ctx context.Context) (*migration.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
+	var now *migration.Recorded
 	if err = w.Await(ctx, w.unanswered[w.coll.Name()]); err == nil {
+		now, err = w.Recorded(ctx, w.state.Plan.Database) // no other run can write any more
+	}
+	if err == nil {
+		err = w.old.Since(now, w.state.Plan.Migration)
+	}
+	if err == nil {
 		err = w.mark(ctx, c, false)
 	}
 	if err != nil {
