@@ -19,7 +19,8 @@ type standing struct {
 // WayBack returns the changes that restore in doc the old values of the changes that were made. lost has the
 // changes whose values doc has in neither their old nor their new form. If a value is not at its path, WayBack looks for its bytes elsewhere in the field, because
 // another program may have moved it within its array. It uses these places if there are as many as
-// missing values. The error wraps walk.ErrCorrupt.
+// missing values. A null, which the document of a Go struct without a UUID became, is restored at its own path only: another
+// one may be of another program. The error wraps walk.ErrCorrupt.
 func WayBack(doc bson.Raw, made []Change) (back, lost []Change, err error) {
 	var missed []Change
 	values := HeldBy(doc, len(made))
@@ -28,18 +29,20 @@ func WayBack(doc bson.Raw, made []Change) (back, lost []Change, err error) {
 		case values.HasNew(ch):
 			back = append(back, ch.back(ch.Path))
 		case values.HasOld(ch):
+		case ch.New == Null: // which nothing tells from another one
+			lost = append(lost, ch)
 		default:
 			missed = append(missed, ch)
 		}
 	}
 	if len(missed) == 0 {
-		return back, nil, nil
+		return back, lost, nil
 	}
 	held := make(map[string]bool) // the paths of the values that were found
 	for _, ch := range made {
 		held[ch.Path] = true
 	}
-	for _, ch := range missed {
+	for _, ch := range slices.Concat(missed, lost) {
 		delete(held, ch.Path)
 	}
 	places := make(map[standing][]string)
