@@ -116,6 +116,9 @@ func (p *Planned) find(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if len(st.last.Decisions) != len(st.last.Pairs) { // this version has not written it
+			st.last = nil
+		}
 	}
 	return nil
 }

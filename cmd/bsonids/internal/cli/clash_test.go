@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -117,6 +118,40 @@ func TestClashOfFilters(t *testing.T) {
 		r := command(t, "apply", dir, "--write", "--uri", s.URI)
 		if r.want(t, want); want == failure.ExitUsage && !strings.Contains(r.stderr, "both match a document") {
 			t.Error(r.stderr)
+		}
+	}
+}
+
+// A run in the record that lacks a field, as a document of another version may, ends no command with a panic, and if apply says that all is
+// converted, it is: without decisions, everything is judged again.
+func TestRunWithoutField(t *testing.T) {
+	s := memory.Start(t)
+	s.FerretDB = "v1.24.0"
+	coll := s.Client.Database("shop").Collection("orders")
+	s.Put(coll, undetermined(t, 4)...)
+	dir := trusting(t, s, func(p *plan.Plan) { csharp(&p.Collections[0]) })
+	command(t, "apply", dir, "--write", "--uri", s.URI).want(t, failure.ExitOK)
+	records := s.Client.Database("shop").Collection(record.Name)
+	was := s.Documents(records)
+	for _, without := range []string{"decisions", "pairs", "by", "log", "started", "updated", "conversion", "progress"} {
+		var docs []bson.Raw
+		for _, doc := range was {
+			var d bson.D
+			if err := bson.Unmarshal(doc, &d); err != nil {
+				t.Fatal(err)
+			}
+			docs = append(docs, kindstest.Marshal(t, slices.DeleteFunc(d, func(e bson.E) bool { return e.Key == without })))
+		}
+		s.Put(records, docs...)
+		s.Put(coll, undetermined(t, 4)...)
+		for _, verb := range [][]string{{"status", dir}, {"verify", dir}, {"undo", dir}, {"apply", dir}} {
+			command(t, append(verb, "--uri", s.URI)...)
+		}
+		r := command(t, "apply", dir, "--write", "--uri", s.URI)
+		for _, doc := range s.Documents(coll) {
+			if is := doc.Lookup("a").Value[4]; r.code == failure.ExitOK && is != 4 {
+				t.Errorf("without %s: %v\n%s%s", without, doc, r.stdout, r.stderr)
+			}
 		}
 	}
 }
