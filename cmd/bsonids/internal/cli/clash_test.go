@@ -155,3 +155,18 @@ func TestRunWithoutField(t *testing.T) {
 		}
 	}
 }
+
+// Without the record, verify goes by the logs, and says that nothing tells whether they have lost their ends.
+func TestVerifyWithoutRecord(t *testing.T) {
+	s := memory.Start(t)
+	s.FerretDB = "v1.24.0"
+	coll := s.Client.Database("shop").Collection("orders")
+	s.Put(coll, undetermined(t, 4)...)
+	dir := trusting(t, s, func(p *plan.Plan) { csharp(&p.Collections[0]) })
+	command(t, "apply", dir, "--write", "--uri", s.URI).want(t, failure.ExitOK)
+	if r := command(t, "verify", dir, "--uri", s.URI).want(t, failure.ExitOK); strings.Contains(r.stderr, "WARN") {
+		t.Error(r.stderr)
+	}
+	s.Drop(s.Client.Database("shop").Collection(record.Name))
+	command(t, "verify", dir, "--uri", s.URI).want(t, failure.ExitOK, "nothing tells whether it has lost its end: values that its end had are not proven")
+}

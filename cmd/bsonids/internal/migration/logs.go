@@ -220,10 +220,15 @@ func (r *Recorded) Faults(state *plan.State) (faults []error, err error) {
 	for _, o := range olds {
 		faults = append(faults, o.Lost...)
 		for _, u := range o.Unknown {
-			faults = append(faults, fmt.Errorf("%s %s is of a run that the record lacks: nothing tells whether it has lost its end", undolog.Name, filepath.Clean(u.Path())))
+			faults = append(faults, UnknownLog(u))
 		}
 	}
 	return append(faults, broken...), done()
+}
+
+// UnknownLog returns the error of a log whose run the record lacks.
+func UnknownLog(u *undolog.Reader) error {
+	return fmt.Errorf("%s %s is of a run that the record lacks: nothing tells whether it has lost its end", undolog.Name, filepath.Clean(u.Path()))
 }
 
 // Unanswered returns for how long a server may carry out a batch of an undo, or of a run whose log is in the directory, of which

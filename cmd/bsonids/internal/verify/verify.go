@@ -141,6 +141,9 @@ func (p *proof) inPlace(ctx context.Context, what migration.Described, old *migr
 	}
 	coll, namespace := p.db.Collection(what.Task.Collection), p.state.Plan.Namespace(what.Task.Collection)
 	s := p.Child(namespace)
+	for _, u := range old.Unknown {
+		s.Warn("%v: values that its end had are not proven", migration.UnknownLog(u))
+	}
 	var spec *mongo.CollectionSpecification
 	var total int64
 	err = s.Do(ctx, func() (err error) {
