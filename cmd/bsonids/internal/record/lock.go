@@ -107,7 +107,10 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	l.live.Go(func() { l.showLife(work) })
-	err = l.alone(ctx, &life)
+	err = l.later(ctx, v.wait)
+	if err == nil {
+		err = l.alone(ctx, &life)
+	}
 	if err == nil && q.May != nil {
 		err = q.May(ctx)
 	}
@@ -118,6 +121,21 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		return nil, errors.Join(err, l.End(err, time.Time{}))
 	}
 	return l, nil
+}
+
+// later makes the time limits of the last batches of runs that are taken over count from now: until the document of this run was
+// in the record, they did not know of it.
+func (l *Lock) later(ctx context.Context, open []waiting) error {
+	if len(open) == 0 {
+		return nil
+	}
+	now, err := Now(ctx, l.coll.Database())
+	for i, w := range open {
+		if w.run.Ended == nil {
+			open[i].until = w.until.Add(now.Sub(l.run.Started))
+		}
+	}
+	return err
 }
 
 // insert inserts the document of the run. An end of ctx does not interrupt it: the document might be

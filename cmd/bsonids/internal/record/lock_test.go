@@ -124,3 +124,32 @@ func TestTakenOverBetween(t *testing.T) {
 		t.Errorf("of more: %v", err)
 	}
 }
+
+// A run that is taken over may send batches until the document of the new run is in the record, however long the server takes for
+// that: the limit of the last one counts from then.
+func TestTakesOverSlowly(t *testing.T) {
+	_, s, db := started(t)
+	const limit = 400 * time.Millisecond
+	if _, err := collection(db).UpdateOne(t.Context(), bson.D{{Key: "_id", Value: "c/1"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "batchTimeout", Value: limit}}}}); err != nil {
+		t.Fatal(err)
+	}
+	var there time.Time
+	s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if kind, _ := command.Lookup("documents", "0", "kind").StringValueOK(); kind == Undo {
+			time.Sleep(limit)
+			there = time.Now()
+		}
+		return f
+	}
+	l, err := Begin(t.Context(), db, Request{Run: Run{Kind: Undo, Task: run(1, "a").Task, Conversion: "a", BatchTimeout: time.Minute}, TakeOver: true, Notice: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(there); there.IsZero() || waited < limit {
+		t.Errorf("begins %v after its document is there", waited)
+	}
+	s.Before = nil
+	if err := l.End(nil, time.Time{}); err != nil {
+		t.Error(err)
+	}
+}
