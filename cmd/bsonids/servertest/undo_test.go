@@ -158,7 +158,7 @@ func TestUndoByValue(t *testing.T) {
 	texts := []string{`"changedSince": 20`, `"valuesLeft": 20`, `"newValuesNotInUndoLog": 20`}
 	for range 2 {
 		r := c.run(failure.ExitIncomplete, "undo --output json").prints(t, texts...)
-		if strings.Count(r.stdout, `"id: another program`) != 20 {
+		if strings.Count(r.stdout, `"id: the value was changed after`) != 20 {
 			t.Error(r.stdout)
 		}
 		c.run(failure.ExitIncomplete, "undo --write").prints(t, "--allow-changed")
