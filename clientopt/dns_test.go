@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The driver uses net.DefaultResolver, so the tests that replace it must not run in parallel.
+// The driver uses net.DefaultResolver, so the tests that replace what it dials must not run in parallel.
 
 var errNoDNS = errors.New("no DNS in this test")
 
@@ -34,14 +34,27 @@ func serveDNS(tb testing.TB, target, txt string) *atomic.Int64 {
 	})
 }
 
-func setResolver(tb testing.TB, dial func() (net.Conn, error)) *atomic.Int64 {
-	lookups := new(atomic.Int64)
-	before := net.DefaultResolver
-	tb.Cleanup(func() { net.DefaultResolver = before })
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		lookups.Add(1)
-		return dial()
+// dial is called for each look-up. It is nil outside the tests that replace it.
+var dial atomic.Pointer[func() (net.Conn, error)]
+
+// A look-up may go on behind the test that began it, so that net.DefaultResolver is set once.
+func init() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if f := dial.Load(); f != nil {
+			return (*f)()
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
 	}}
+}
+
+func setResolver(tb testing.TB, f func() (net.Conn, error)) *atomic.Int64 {
+	lookups := new(atomic.Int64)
+	counted := func() (net.Conn, error) {
+		lookups.Add(1)
+		return f()
+	}
+	dial.Store(&counted)
+	tb.Cleanup(func() { dial.Store(nil) })
 	return lookups
 }
 
