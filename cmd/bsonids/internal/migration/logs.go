@@ -232,7 +232,8 @@ func UnknownLog(u *undolog.Reader) error {
 }
 
 // Unanswered returns for how long a server may carry out a batch of an undo, or of a run whose log is in the directory, of which
-// the record knows nothing: for each collection of which it has no run, the limit of a batch by the logs.
+// the record knows nothing: for each collection, the limit of a batch by the logs of such runs, less the time for which the record
+// has had a run of the collection, before which they have ended.
 func (r *Recorded) Unanswered(state *plan.State) (map[string]time.Duration, error) {
 	logs, _, err := state.Logs()
 	if err != nil {
@@ -240,8 +241,17 @@ func (r *Recorded) Unanswered(state *plan.State) (map[string]time.Duration, erro
 	}
 	limits := make(map[string]time.Duration)
 	for _, u := range logs {
-		if name := u.Task.Collection; u.Database == state.Plan.Database && !slices.ContainsFunc(r.Runs, func(run *record.Run) bool { return run.Collection == name }) {
-			limits[name] = max(limits[name], u.Limit)
+		if u.Database != state.Plan.Database || r.Named(u.Run) != nil {
+			continue
+		}
+		left := u.Limit
+		for _, run := range r.Runs {
+			if run.Collection == u.Task.Collection {
+				left = min(left, u.Limit-r.Now.Sub(run.Started))
+			}
+		}
+		if left > 0 {
+			limits[u.Task.Collection] = max(limits[u.Task.Collection], left)
 		}
 	}
 	return limits, undolog.Logs(logs).Close()

@@ -139,6 +139,24 @@ func TestPlanWithoutRecord(t *testing.T) {
 	m.same(map[string][]bson.Raw{"a": m.after["a"]})
 }
 
+// A run that has just begun, as that of an undo that was interrupted while it waited, does not show that the batches are over of the
+// runs that the record lacks. One that has begun long ago does.
+func TestPlanWaitsAgain(t *testing.T) {
+	for ago, waits := range map[time.Duration]bool{-time.Minute: true, time.Minute: false} {
+		m := applied(t, 6)
+		m.s.Drop(m.collection(record.Name))
+		began := time.Now().Add(-ago).UTC()
+		for _, st := range m.plan.Steps()[:2] {
+			m.insert(record.Run{ID: st.Collection + "/1", Kind: record.Undo, Task: st.Task, Epoch: 1, Started: began, Updated: began, Ended: &began, Outcome: record.Stopped})
+		}
+		m.o.WithoutRecord = true
+		if _, err := m.undo(); err != nil || strings.Contains(strings.Join(m.warnings, "\n"), "waiting for 1ms") != waits {
+			t.Errorf("begun %v ago: %v, %q", ago, err, m.warnings)
+		}
+		m.same(m.before)
+	}
+}
+
 // A user who may not read the record learns from the logs what would be restored.
 func TestPlanOfDenied(t *testing.T) {
 	m := applied(t, 6)
