@@ -114,7 +114,12 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 		err = errors.Join(err, run.End(failed))
 	}()
 	opts.Check, opts.Report, opts.BatchTimeout, opts.Halves = run.Check, run.Report, st.BatchTimeout, st.Halves
-	opts.Copy.Bound = run.SetIntoUUID
+	opts.Copy.Bound = func(ctx context.Context, uuid *bson.Binary) error {
+		if known && !st.of.recorded.HasCopy(st.conversion, uuid) { // since it was looked for
+			return &failure.Error{Kind: failure.Failed, Text: st.of.plan.Namespace(st.Into) + " is another collection than the copy that was begun, which was dropped or renamed"}
+		}
+		return run.SetIntoUUID(ctx, uuid)
+	}
 	if opts.SkipList, err = convert.CreateSkipList(st.SkipList(st.of.Dir), st.of.plan.Namespace(st.Collection)); err != nil {
 		return migration.FileError(err)
 	}

@@ -170,3 +170,47 @@ func TestVerifyWithoutRecord(t *testing.T) {
 	s.Drop(s.Client.Database("shop").Collection(record.Name))
 	command(t, "verify", dir, "--uri", s.URI).want(t, failure.ExitOK, "nothing tells whether it has lost its end: values that its end had are not proven")
 }
+
+// A copy that an earlier run has begun is replaced by a collection of another program after apply has looked: nothing is written to that
+// one, and nothing is deleted from it.
+func TestCopyReplaced(t *testing.T) {
+	s := memory.Start(t)
+	s.FerretDB = "v1.24.0"
+	db := s.Client.Database("shop")
+	coll, fresh := db.Collection("orders"), db.Collection("orders_new")
+	s.Put(coll, undetermined(t, 4)...)
+	dir := trusting(t, s, func(p *plan.Plan) {
+		csharp(&p.Collections[0])
+		p.Collections[0].Into = "orders_new"
+	})
+	write := []string{"apply", dir, "--write", "--batch", "1", "--retry-for", "0s", "--uri", s.URI}
+	var inserts atomic.Int64
+	s.Before = func(name string, c bson.Raw) (f memory.Fault) {
+		if of, _ := c.Lookup("insert").StringValueOK(); of == "orders_new" && inserts.Add(1) == 2 {
+			f.Code = 13
+		}
+		return f
+	}
+	if command(t, write...); len(s.Documents(fresh)) != 1 {
+		t.Fatalf("%d documents were copied", len(s.Documents(fresh)))
+	}
+	foreign := kindstest.Marshal(t, bson.D{{Key: "_id", Value: "foreign"}})
+	s.Before = func(name string, c bson.Raw) (f memory.Fault) {
+		if kind, _ := c.Lookup("documents", "0", "kind").StringValueOK(); name == "insert" && kind == record.Convert {
+			s.Drop(fresh)
+			s.Put(fresh, foreign)
+		}
+		return f
+	}
+	r := command(t, write...).want(t, failure.ExitFailed, "orders_new is another collection")
+	if docs := s.Documents(fresh); len(docs) != 1 || string(docs[0]) != string(foreign) {
+		t.Errorf("%v\n%s", docs, r.stderr)
+	}
+	s.Before = nil
+	command(t, write...).want(t, failure.ExitFailed, "is not empty")
+	if docs := s.Documents(fresh); len(docs) != 1 {
+		t.Errorf("%v", docs)
+	}
+	s.Drop(fresh)
+	command(t, write...).want(t, failure.ExitOK)
+}
