@@ -130,7 +130,7 @@ func TestRunWithoutField(t *testing.T) {
 	coll := s.Client.Database("shop").Collection("orders")
 	s.Put(coll, undetermined(t, 4)...)
 	dir := trusting(t, s, func(p *plan.Plan) { csharp(&p.Collections[0]) })
-	command(t, "apply", dir, "--write", "--uri", s.URI).want(t, failure.ExitOK)
+	command(t, "apply", dir, "--write", "--batch-timeout", "1s", "--uri", s.URI).want(t, failure.ExitOK)
 	records := s.Client.Database("shop").Collection(record.Name)
 	was := s.Documents(records)
 	for _, without := range []string{"decisions", "pairs", "by", "log", "started", "updated", "conversion", "progress"} {
@@ -147,7 +147,7 @@ func TestRunWithoutField(t *testing.T) {
 		for _, verb := range [][]string{{"status", dir}, {"verify", dir}, {"undo", dir}, {"apply", dir}} {
 			command(t, append(verb, "--uri", s.URI)...)
 		}
-		r := command(t, "apply", dir, "--write", "--uri", s.URI)
+		r := command(t, "apply", dir, "--write", "--batch-timeout", "1s", "--uri", s.URI)
 		for _, doc := range s.Documents(coll) {
 			if is := doc.Lookup("a").Value[4]; r.code == failure.ExitOK && is != 4 {
 				t.Errorf("without %s: %v\n%s%s", without, doc, r.stdout, r.stderr)
