@@ -48,7 +48,7 @@ func TestDumpSchemas(t *testing.T) {
 // pythonDump writes a BSON file and an archive with the BSON library of PyMongo, and the checksum of
 // the archive bit by bit, as the catalogue of CRC algorithms describes CRC-64/XZ.
 const pythonDump = `
-import struct, sys, uuid, bson
+import random, struct, sys, uuid, bson
 from bson.binary import JAVA_LEGACY
 from bson.codec_options import CodecOptions
 from bson.int64 import Int64
@@ -60,9 +60,8 @@ def crc64(data):
             crc = crc >> 1 ^ (0xc96c5795d7870f42 if crc & 1 else 0)
     return crc ^ 0xffffffffffffffff
 java = CodecOptions(uuid_representation=JAVA_LEGACY)
-def id(i): # any version 4; the bits beside the version and the variant are others for each i
-    bits = i * 633 % 1024
-    return uuid.UUID(int=(i * 0x9e3779b97f4a7c15f39cc0605cedc834 % 2**128) & ~(0xffff << 64 | 0xff << 56) | (0x4000 | bits >> 6) << 64 | (0x80 | bits & 63) << 56)
+def id(i): # the same for each i, and as random as one of a generator
+    return uuid.UUID(int=random.Random(i).getrandbits(128), version=4)
 docs = [bson.encode({'_id': id(i), 'n': i, 'in': {'l': [id(i + 500)]}}, codec_options=java) for i in range(100)]
 open(sys.argv[1] + '/c.bson', 'wb').write(b''.join(docs))
 end = b'\xff\xff\xff\xff'

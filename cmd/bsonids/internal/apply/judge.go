@@ -188,6 +188,11 @@ func (p *Planned) judge(ctx context.Context) (*survey.Survey, error) {
 		p.Warn("%s", w)
 	}
 	if len(problems) > 0 {
+		for _, st := range fresh { // a cutover may have renamed what has changed
+			if err := p.Do(ctx, func() error { return migration.NotFenced(ctx, p.db, st.Collection) }); err != nil {
+				return nil, err
+			}
+		}
 		return nil, failure.Usagef("the data have changed since the plan was made: %s; bring the plan up to date with bsonids plan", strings.Join(problems, "; "))
 	}
 	p.definitions = p.plan.Rewrite(sv.Definitions)
