@@ -32,7 +32,7 @@ func TestAppendEqual(t *testing.T) {
 		{int32(0), 0.0, math.Copysign(0, -1), decimal("-0"), decimal("0E+6000")},
 		{0.5, decimal("0.5"), decimal("5E-1")},
 		{0.1}, {decimal("0.1")}, // the double is not a tenth
-		{int64(1 << 53), float64(1 << 53)}, {int64(1<<53 + 1)}, {math.MaxInt64}, {math.Ldexp(1, 63)},
+		{int64(1 << 53), float64(1 << 53)}, {int64(1<<53 + 1)}, {int64(math.MaxInt64)}, {math.Ldexp(1, 63)},
 		{math.NaN(), decimal("NaN")}, {math.Inf(1), decimal("Infinity")}, {math.Inf(-1), decimal("-Infinity")}, {decimal("1E+6000")},
 		{"a", bson.Symbol("a")}, {"A"}, {""}, {"1"}, {"a\x00"},
 		{bson.D{{Key: "a", Value: int32(1)}, {Key: "b", Value: "x"}}, bson.D{{Key: "a", Value: 1.0}, {Key: "b", Value: bson.Symbol("x")}}},
