@@ -115,14 +115,16 @@ func (e *Exchange) ToPutBack(ctx context.Context, groups []Group) (out []*record
 		return err
 	})
 	for _, g := range slices.Backward(groups) {
-		c := record.Last(all, g.Names, g.Copies, e.Conversions)
-		if c == nil || c.State == record.RolledBack || slices.Contains(out, c) {
-			continue
+		for i := range slices.Backward(g.Names) { // the group may have been several when they were exchanged
+			c := record.Last(all, g.Names[i:i+1], g.Copies[i:i+1], e.Conversions)
+			if c == nil || c.State == record.RolledBack || slices.Contains(out, c) {
+				continue
+			}
+			if err := e.released(ctx, c); err != nil {
+				return nil, err
+			}
+			out = append(out, c)
 		}
-		if err := e.released(ctx, c); err != nil {
-			return nil, err
-		}
-		out = append(out, c)
 	}
 	return out, err
 }

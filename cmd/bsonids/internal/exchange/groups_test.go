@@ -52,6 +52,10 @@ func TestToPutBack(t *testing.T) {
 		{[]of{{record.Released, "c"}}, "c_kept", "", "c was released at 2026-07-01 12:00:00 UTC, which is the point of no return: the new collections stay in place; the old collections were dropped"},
 		{[]of{{record.Releasing, "c"}}, "", "", "the old collections are kept: c_kept"},
 		{[]of{{record.RolledBack, "a b"}, {record.Released, "b x"}}, "", "", "b, x was released"},
+		// The plan has joined in one group what was exchanged in two.
+		{[]of{{record.Switched, "a"}, {record.Switched, "b"}}, "", "b, a", ""},
+		{[]of{{record.Switched, "a"}, {record.RolledBack, "b"}}, "", "a", ""},
+		{[]of{{record.Released, "a"}, {record.Switched, "b"}}, "a_kept", "", "a was released"},
 	} {
 		s := memory.Start(t)
 		db := s.Client.Database("d")
