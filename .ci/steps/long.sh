@@ -7,7 +7,7 @@ step "fuzzing, every target" .ci/fuzz "${BSONIDS_FUZZ_SECONDS:-1860}"
 # At most 3 % of all changes may survive in the first packages and 6 % in the others. A sample may have a few more by chance.
 step "changed code, a sample of the packages that hold bytes" tool mutants -seed "$RANDOM" -sample 60 -allow 5 ./uuidrep ./bsoncodec ./autoid \
 	./cmd/bsonids/internal/rule ./cmd/bsonids/internal/undolog
-step "changed code of the undo, all of it" tool mutants -allow 3 ./cmd/bsonids/internal/undo
+step "changed code of the undo, all of it" tool mutants -allow 3 -match 'undo|logs' ./cmd/bsonids/internal/migrate
 step "changed code, a sample of the others" tool mutants -seed "$RANDOM" -sample 60 -allow 8 ./internal/structcodec ./clientopt ./cursors ./mixedrep
 
 step "verbs that are killed at every state of their files" quietly -count=1 -timeout 120m -run TestKillStates ./cmd/bsonids/servertest -state-kills 200

@@ -8,11 +8,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
+
 	"github.com/spf13/cobra"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/apply"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -21,7 +21,7 @@ import (
 
 type applyVerb struct {
 	*console
-	work apply.PlanOptions
+	work migrate.ApplyOptions
 	out  string     // of a dump
 	plan *plan.Plan // tells whether it is about a dump; a database's is read again when the directory is locked
 }
@@ -94,7 +94,7 @@ func (o *applyVerb) complete() (err error) {
 	case o.plan.Dump != nil && w.Write:
 		err = failure.Usagef("--write: a dump is never changed; give --out, which names the converted dump")
 	case o.plan.Dump != nil:
-		err = errors.Join(o.onlyOf("the plan of a dump", "out", "output"), migration.MayApply(w.Dir, o.plan))
+		err = errors.Join(o.onlyOf("the plan of a dump", "out", "output"), migrate.MayApply(w.Dir, o.plan))
 	case o.out != "":
 		err = failure.Usagef("--out is for the plan of a dump, and this one is for the database %q: give --write", o.plan.Database)
 	}
@@ -102,7 +102,7 @@ func (o *applyVerb) complete() (err error) {
 }
 
 // applyDump converts a dump.
-func (o *applyVerb) applyDump(ctx context.Context) (r apply.Result, err error) {
+func (o *applyVerb) applyDump(ctx context.Context) (r migrate.Applied, err error) {
 	if o.plan.Dump.Path == "-" && terminal.Is(os.Stdin) {
 		return r, failure.Usagef("%s is the plan of a dump from a pipe, and standard input is a terminal", o.work.Dir)
 	}
@@ -112,12 +112,12 @@ func (o *applyVerb) applyDump(ctx context.Context) (r apply.Result, err error) {
 			return r, failure.Usagef("--out -: standard output is a terminal")
 		}
 	}
-	return apply.Dump(ctx, o.console, apply.DumpOptions{Plan: o.plan, Dir: o.work.Dir, Out: o.out, Stdin: os.Stdin, Stdout: os.Stdout})
+	return migrate.ApplyDump(ctx, o.console, migrate.DumpOptions{Plan: o.plan, Dir: o.work.Dir, Out: o.out, Stdin: os.Stdin, Stdout: os.Stdout})
 }
 
 // applyPlan converts the collections of a database. The result is valid with an error, too, if it has steps.
-func (o *applyVerb) applyPlan(ctx context.Context) (r apply.Result, err error) {
-	p, err := apply.Open(o.work)
+func (o *applyVerb) applyPlan(ctx context.Context) (r migrate.Applied, err error) {
+	p, err := migrate.Prepare(o.work)
 	if err != nil {
 		return r, err
 	}
@@ -151,7 +151,7 @@ func (o *applyVerb) run(ctx context.Context) error {
 }
 
 // changed describes what a run that failed has changed.
-func (o *applyVerb) changed(r apply.Result) string {
+func (o *applyVerb) changed(r migrate.Applied) string {
 	var copies []string
 	var all int64
 	inPlace := false

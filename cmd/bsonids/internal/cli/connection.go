@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
+
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"golang.org/x/term"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -52,13 +53,13 @@ func (c *console) connect(ctx context.Context, mode server.Mode) (*mongo.Client,
 }
 
 // session connects to the server, for work on conversions.
-func (c *console) session(ctx context.Context, mode server.Mode) (*migration.Session, error) {
+func (c *console) session(ctx context.Context, mode server.Mode) (*session.Session, error) {
 	client, err := c.connect(ctx, mode)
 	if err != nil {
 		return nil, err
 	}
 	v, _ := build()
-	s := &migration.Session{Client: client, URI: c.connectionString(), Version: v, Messages: c, Recording: c.recording}
+	s := &session.Session{Client: client, URI: c.connectionString(), Version: v, Messages: c, Recording: c.recording}
 	s.Patience = patience.New(c.retryFor, func(err error, left time.Duration) {
 		c.Warn("%s; trying again for up to %s", s.Explain(err).Text, left.Round(time.Second))
 	})

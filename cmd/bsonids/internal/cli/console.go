@@ -6,12 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
+
 	"github.com/spf13/cobra"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/logs"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
@@ -32,7 +33,7 @@ type console struct {
 	client    *mongo.Client
 	output    string // the format
 	retryFor  time.Duration
-	recording migration.Recording
+	recording session.Recording
 	wayOn     *wayOn // nil until a command starts to write
 	namespace string // the collection that all messages are about, if several are converted at once
 }
@@ -64,7 +65,7 @@ func (c *console) close() {
 
 // Child returns a console for one of several collections that are converted at once. It shows no
 // progress.
-func (c *console) Child(namespace string) migration.Messages {
+func (c *console) Child(namespace string) session.Messages {
 	child := *c
 	child.namespace, child.quiet = namespace, true
 	return &child

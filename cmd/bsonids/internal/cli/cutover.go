@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
+
 	"github.com/spf13/cobra"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
@@ -22,11 +23,11 @@ import (
 type switchVerb struct {
 	*console
 	state         *plan.State // of the migration; nil with the id of a cutover
-	groups        []exchange.Group
+	groups        []cutover.Group
 	release, undo bool // what is done, if not the cutover
 	done          bool // a group was carried out
-	work          exchange.Options
-	asides        exchange.Asides
+	work          cutover.Options
+	asides        cutover.Asides
 }
 
 func (o *switchVerb) define() *cobra.Command {
@@ -87,7 +88,7 @@ cutover that has begun. The file is then in the working directory.`,
 	f.BoolVar(&o.work.RollBack, "roll-back", false, "put the old collections back, and restore their validators")
 	f.BoolVar(&o.work.Accept, "allow-changed", false, "with --roll-back: accept that the old collections lack documents that were inserted or changed in the new ones in spite of the fence")
 	f.StringSliceVar(&o.work.Skipped, "with-skipped", nil, "name of a collection whose copy is put in place although it has values that the conversion skipped")
-	o.timeoutFlag(cmd, exchange.Timeout, "time limit for a command; a run that goes on after another one waits as long for the last commands of that")
+	o.timeoutFlag(cmd, cutover.Timeout, "time limit for a command; a run that goes on after another one waits as long for the last commands of that")
 	cmd.MarkFlagsMutuallyExclusive("roll-back", "with-skipped")
 	return cmd
 }
@@ -101,10 +102,10 @@ func (o *switchVerb) complete() error {
 		return failure.Usagef("--with-skipped is for the directory of a migration: with --db, a cutover has begun")
 	}
 	if o.work.Database != "" {
-		if !migration.ValidDatabase(o.work.Database) || migration.ServerDatabase(o.work.Database) {
+		if !server.ValidDatabase(o.work.Database) || server.ServerDatabase(o.work.Database) {
 			return failure.Usagef("--db: invalid database name %q", o.work.Database)
 		}
-		o.groups = []exchange.Group{{ID: o.args[0]}}
+		o.groups = []cutover.Group{{ID: o.args[0]}}
 		return nil
 	}
 	dir := o.args[0]
@@ -116,12 +117,12 @@ func (o *switchVerb) complete() error {
 	if d.Plan.Dump != nil {
 		return failure.Usagef("%s: the plan is about a dump, and no server has copies of it", dir)
 	}
-	if err := migration.MayApply(dir, d.Plan); err != nil {
+	if err := migrate.MayApply(dir, d.Plan); err != nil {
 		return err
 	}
 	o.work.Database = d.Plan.Database
 	o.work.Conversions = d.Conversions()
-	if o.groups = exchange.Groups(d.Groups(), d.Plan.Accepted()); len(o.groups) == 0 {
+	if o.groups = cutover.Groups(d.Groups(), d.Plan.Accepted()); len(o.groups) == 0 {
 		return failure.Usagef("%s converts no collection into a new one that a cutover can exchange: no collection of it has into, without accepted: true", dir)
 	}
 	var all []string
@@ -143,16 +144,16 @@ func (o *switchVerb) run(ctx context.Context) (err error) {
 	}
 	o.work.Aside = o.asides.Keep
 	defer func() { err = errors.Join(err, o.asides.Close()) }()
-	e := exchange.New(s, o.work)
-	do, verb := o.cutOver, exchange.Forward
+	e := cutover.New(s, o.work)
+	do, verb := o.cutOver, cutover.Forward
 	switch {
 	case o.release:
-		do, verb = o.releaseGroup, exchange.Release
+		do, verb = o.releaseGroup, cutover.Release
 	case o.work.RollBack:
-		verb = exchange.RollBack
+		verb = cutover.RollBack
 	}
 	groups := o.groups
-	if o.state != nil && verb == exchange.Forward {
+	if o.state != nil && verb == cutover.Forward {
 		for _, name := range o.state.Plan.Accepted() {
 			o.Warn("%s is left out, which the plan accepts: put its copy in its place yourself", name)
 		}
@@ -167,9 +168,9 @@ func (o *switchVerb) run(ctx context.Context) (err error) {
 }
 
 // each calls do for one group after the other.
-func (o *switchVerb) each(ctx context.Context, e *exchange.Exchange, groups []exchange.Group, do func(context.Context, *exchange.Exchange, exchange.Group) error) error {
+func (o *switchVerb) each(ctx context.Context, e *cutover.Cutovers, groups []cutover.Group, do func(context.Context, *cutover.Cutovers, cutover.Group) error) error {
 	first := true
-	return e.Each(groups, func(g exchange.Group) error {
+	return e.Each(groups, func(g cutover.Group) error {
 		if !first && o.output != formatJSON {
 			fmt.Fprintln(o.out)
 		}
@@ -179,13 +180,13 @@ func (o *switchVerb) each(ctx context.Context, e *exchange.Exchange, groups []ex
 }
 
 // cutOver exchanges a group of collections, or puts the old ones back, and prints how it ended.
-func (o *switchVerb) cutOver(ctx context.Context, e *exchange.Exchange, g exchange.Group) error {
+func (o *switchVerb) cutOver(ctx context.Context, e *cutover.Cutovers, g cutover.Group) error {
 	r, err := e.CutOver(ctx, g)
 	return o.ended(r, err)
 }
 
 // ended prints how a cutover or its undo ended.
-func (o *switchVerb) ended(r exchange.Result, err error) error {
+func (o *switchVerb) ended(r cutover.Result, err error) error {
 	if err != nil && o.work.Write {
 		if o.wayOn = o.switchWay(r); o.wayOn == nil && o.done {
 			o.wayOn = &wayOn{changed: "the collections above, and no others", again: true}
@@ -203,7 +204,7 @@ func (o *switchVerb) ended(r exchange.Result, err error) error {
 }
 
 // switchWay describes how to proceed after an error in a cutover or its undo.
-func (o *switchVerb) switchWay(r exchange.Result) *wayOn {
+func (o *switchVerb) switchWay(r cutover.Result) *wayOn {
 	if r.Begun && r.State == record.RolledBack {
 		return &wayOn{changed: "nothing that is left: the old collections are in place with their validators; the new collections are as compared"}
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -14,7 +13,7 @@ import (
 // explain describes an error of work in one sentence, with the flag that it is about, and with the command
 // or the flag that helps.
 func (c *console) explain(err error) *failure.Error {
-	var of *migration.CollectionError
+	var of *failure.CollectionError
 	if errors.As(err, &of) {
 		e := c.explain(of.Err)
 		return &failure.Error{Kind: e.Kind, Text: fmt.Sprintf("%q: %s", of.Collection, e.Text), Err: err}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 )
@@ -75,18 +75,18 @@ func TestOptions(t *testing.T) {
 	v = parsed(t, verify, "p a b")
 	equal("verify of paths", []any{v.args}, []string{"p", "a", "b"})
 
-	cutover := func(c *console) *switchVerb { return &switchVerb{console: c} }
+	exchange := func(c *console) *switchVerb { return &switchVerb{console: c} }
 	release := func(c *console) *switchVerb { return &switchVerb{console: c, release: true} }
-	s := parsed(t, cutover, "--db d 7f3b --write --roll-back --allow-changed --batch-timeout 9s")
-	equal("cutover", []any{s.work, s.groups, s.recording.BatchTimeout}, exchange.Options{Database: "d", Write: true, RollBack: true, Accept: true}, []exchange.Group{{ID: "7f3b"}}, 9*time.Second)
-	s = parsed(t, cutover, copied+" --with-skipped orders")
+	s := parsed(t, exchange, "--db d 7f3b --write --roll-back --allow-changed --batch-timeout 9s")
+	equal("cutover", []any{s.work, s.groups, s.recording.BatchTimeout}, cutover.Options{Database: "d", Write: true, RollBack: true, Accept: true}, []cutover.Group{{ID: "7f3b"}}, 9*time.Second)
+	s = parsed(t, exchange, copied+" --with-skipped orders")
 	equal("cutover --with-skipped", []any{s.work.Skipped}, []string{"orders"})
-	for _, verb := range []func(*console) *switchVerb{cutover, release} {
+	for _, verb := range []func(*console) *switchVerb{exchange, release} {
 		s = parsed(t, verb, copied)
-		equal("the plan", []any{s.work.Database, s.state != nil, s.groups}, "shop", true, []exchange.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}})
+		equal("the plan", []any{s.work.Database, s.state != nil, s.groups}, "shop", true, []cutover.Group{{Names: []string{"orders"}, Copies: []string{"orders_standard"}}})
 	}
 	s = parsed(t, release, "--db d 7f3b --write --allow-changed")
-	equal("release", []any{s.work.Write, s.work.Accept, s.groups}, true, true, []exchange.Group{{ID: "7f3b"}})
+	equal("release", []any{s.work.Write, s.work.Accept, s.groups}, true, true, []cutover.Group{{ID: "7f3b"}})
 
 	st := parsed(t, func(c *console) *statusVerb { return &statusVerb{console: c} }, "--db d")
 	equal("status", []any{st.database, st.state == nil}, "d", true)

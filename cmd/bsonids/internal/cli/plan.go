@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
+
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
@@ -23,7 +25,7 @@ type planVerb struct {
 	*console
 	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
-	server        *migration.Session // nil for a dump
+	server        *session.Session // nil for a dump
 }
 
 func (o *planVerb) define() *cobra.Command {
@@ -77,21 +79,21 @@ func (o *planVerb) complete() (err error) {
 	if err := o.checkDump("db", "collection"); err != nil {
 		return err
 	}
-	switch bad := slices.IndexFunc(o.collections, func(name string) bool { return !migration.ValidCollection(name) }); {
-	case o.database != "" && !migration.ValidDatabase(o.database):
+	switch bad := slices.IndexFunc(o.collections, func(name string) bool { return !server.ValidCollection(name) }); {
+	case o.database != "" && !server.ValidDatabase(o.database):
 		return failure.Usagef("--db %q is not a valid database name", o.database)
 	case bad >= 0:
 		return failure.Usagef("--collection %q is not a valid collection name", o.collections[bad])
 	case o.dump != "" && len(o.collections) > 1:
 		return failure.Usagef("--collection may be given once with --dump")
-	case o.dump == "" && migration.ServerDatabase(o.database):
+	case o.dump == "" && server.ServerDatabase(o.database):
 		return failure.Usagef("--db: %s is a database of the server itself", o.database)
 	}
 	return nil
 }
 
 func (o *planVerb) run(ctx context.Context) (err error) {
-	if migration.Exists(filepath.Join(o.dir, plan.PlanFile)) {
+	if files.Exists(filepath.Join(o.dir, plan.PlanFile)) {
 		return o.update(ctx)
 	}
 	if o.database == "" && o.dump == "" {
@@ -105,11 +107,11 @@ func (o *planVerb) run(ctx context.Context) (err error) {
 	}
 	d, err := plan.Create(o.dir)
 	if err != nil {
-		return migration.FileError(err)
+		return files.FileError(err)
 	}
 	p, err := o.build(ctx, d, in)
 	if err == nil {
-		err = migration.FileError(d.WritePlan(p))
+		err = files.FileError(d.WritePlan(p))
 	}
 	if err != nil {
 		return errors.Join(err, d.Discard())
@@ -119,7 +121,7 @@ func (o *planVerb) run(ctx context.Context) (err error) {
 	if o.server == nil { // of a dump
 		return nil
 	}
-	return o.server.Lacks(ctx, p)
+	return migrate.Lacks(ctx, o.server, p)
 }
 
 // count says how many decisions of the plan in the file are unknown, and which of the collections that were named
@@ -152,12 +154,12 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 		d, err = plan.Look(o.dir)
 	}
 	if err != nil {
-		return migration.FileError(err)
+		return files.FileError(err)
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	p, err := plan.ReadFile(o.dir)
 	if err != nil {
-		return migration.FileError(err)
+		return files.FileError(err)
 	}
 	switch {
 	case p.Dump != nil || o.dump != "":
@@ -176,16 +178,16 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 		return err
 	}
 	var failed error
-	recorded, err := s.Recorded(ctx, p.Database)
-	if err != nil && !migration.Denied(err) {
+	recorded, err := migrate.ReadRecord(ctx, s, p.Database)
+	if err != nil && !failure.IsDenied(err) {
 		return err
 	}
 	p, notes, err := d.Update(sv, name, o.collections, recorded.Begun(p), func(p *plan.Plan) error {
-		failed = s.PlanDuplicates(ctx, sv, o.dir, p)
+		failed = migrate.PlanDuplicates(ctx, s, sv, o.dir, p)
 		return failed
 	})
 	if err != nil {
-		return cmp.Or(failed, migration.FileError(err))
+		return cmp.Or(failed, files.FileError(err))
 	}
 	for _, n := range notes {
 		o.Warn("%s", n)
@@ -197,13 +199,13 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 		o.Warn("%s is in use: the plan that is up to date is %s; compare it with %s", o.dir, filepath.Join(o.dir, name), plan.PlanFile)
 	}
 	o.count(p, name)
-	return s.Lacks(ctx, p)
+	return migrate.Lacks(ctx, s, p)
 }
 
 // build reads everything and returns the plan. in is nil for a server.
 func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*plan.Plan, error) {
 	if in != nil {
-		return migration.PlanDump(ctx, o.console, d, in, o.database, strings.Join(o.collections, ""))
+		return migrate.PlanDump(ctx, o.console, d, in, o.database, strings.Join(o.collections, ""))
 	}
 	s, err := o.session(ctx, server.Write) // reads from the primary, as the conversion does
 	if err != nil {
@@ -215,17 +217,17 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 		return nil, err
 	}
 	p := plan.Build(sv, nil)
-	if err := s.PlanDuplicates(ctx, sv, o.dir, p); err != nil {
+	if err := migrate.PlanDuplicates(ctx, s, sv, o.dir, p); err != nil {
 		return nil, err
 	}
 	return p, o.unsharded(ctx, s, p)
 }
 
 // unsharded warns of collections that are sharded and whose copies are not.
-func (o *planVerb) unsharded(ctx context.Context, s *migration.Session, p *plan.Plan) error {
+func (o *planVerb) unsharded(ctx context.Context, s *session.Session, p *plan.Plan) error {
 	for _, c := range p.Collections {
-		why, err := s.Unsharded(ctx, s.Client.Database(p.Database), c)
-		if err != nil && !migration.Denied(err) { // apply asks again
+		why, err := migrate.Unsharded(ctx, s, s.Client.Database(p.Database), c)
+		if err != nil && !failure.IsDenied(err) { // apply asks again
 			return err
 		}
 		if why != "" {
@@ -236,12 +238,12 @@ func (o *planVerb) unsharded(ctx context.Context, s *migration.Session, p *plan.
 }
 
 // survey reads the collections of a plan, which are those of only and --collection, or all. It samples others.
-func (o *planVerb) survey(ctx context.Context, s *migration.Session, database string, p *plan.Plan) (*survey.Survey, error) {
+func (o *planVerb) survey(ctx context.Context, s *session.Session, database string, p *plan.Plan) (*survey.Survey, error) {
 	only := p.Only
 	for _, name := range o.collections {
 		if !slices.Contains(only, name) {
 			only = append(slices.Clone(only), name)
 		}
 	}
-	return s.Survey(ctx, s.Client.Database(database), survey.Options{Only: only, Needed: o.collections, Sample: true}, p)
+	return migrate.Survey(ctx, s, s.Client.Database(database), survey.Options{Only: only, Needed: o.collections, Sample: true}, p)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
@@ -39,7 +39,7 @@ If the directory is lost, give --db and the id that bsonids status --db prints.`
 }
 
 // releaseGroup releases a group of collections, and prints how it ended.
-func (o *switchVerb) releaseGroup(ctx context.Context, e *exchange.Exchange, g exchange.Group) error {
+func (o *switchVerb) releaseGroup(ctx context.Context, e *cutover.Cutovers, g cutover.Group) error {
 	r, err := e.Release(ctx, g)
 	if r.Begun {
 		o.wayOn = &wayOn{changed: "possibly the validators of some of the collections", again: true}

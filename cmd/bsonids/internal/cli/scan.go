@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
@@ -79,7 +78,7 @@ func (o *scanVerb) complete() error {
 		}
 	}
 	for _, db := range o.databases {
-		if !migration.ValidDatabase(db) {
+		if !server.ValidDatabase(db) {
 			return failure.Usagef("--db: invalid database name %q", db)
 		}
 	}

@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/explain"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
@@ -65,7 +66,7 @@ canonical extended JSON, with the old and the new values. --output does not chan
 
 func (o *showVerb) run(context.Context) error {
 	v, err := explain.Parse(o.args[0])
-	if err != nil && migration.Exists(o.args[0]) {
+	if err != nil && files.Exists(o.args[0]) {
 		return o.file(o.args[0])
 	}
 	if err != nil {
@@ -78,5 +79,5 @@ func (o *showVerb) run(context.Context) error {
 // file prints a file of a conversion as text.
 func (o *showVerb) file(path string) error {
 	out := bufio.NewWriter(o.out)
-	return migration.FileError(errors.Join(undolog.WriteText(out, path), out.Flush()))
+	return files.FileError(errors.Join(undolog.WriteText(out, path), out.Flush()))
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
+
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/status"
 )
 
 type statusVerb struct {
@@ -61,7 +61,7 @@ func (o *statusVerb) complete() (err error) {
 			return failure.Usagef("%v", err)
 		}
 		o.database = o.state.Plan.Database
-	case !migration.ValidDatabase(o.database):
+	case !server.ValidDatabase(o.database):
 		return failure.Usagef("--db %q is not a valid database name", o.database)
 	}
 	return nil
@@ -70,7 +70,7 @@ func (o *statusVerb) complete() (err error) {
 func (o *statusVerb) run(ctx context.Context) (err error) {
 	r := report.Status{Time: time.Now().UTC(), Cutovers: []report.CutoverStatus{}}
 	if o.state != nil && o.state.Plan.Dump != nil {
-		r.Steps, err = status.Of(o.state)
+		r.Steps, err = migrate.StatusOfPlan(o.state)
 	} else {
 		r, err = o.recorded(ctx)
 	}
@@ -98,7 +98,7 @@ func (o *statusVerb) recorded(ctx context.Context) (r report.Status, err error) 
 	if err != nil {
 		return r, err
 	}
-	r, err = status.Record(ctx, s, o.database, o.state)
+	r, err = migrate.StatusOfRecord(ctx, s, o.database, o.state)
 	for i := range r.Cutovers {
 		c := &r.Cutovers[i]
 		verb, flags := "cutover", []string(nil)

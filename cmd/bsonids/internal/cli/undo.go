@@ -7,22 +7,23 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
+
 	"github.com/spf13/cobra"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/exchange"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/migration"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/undo"
 )
 
 type undoVerb struct {
 	*console
 	database string
-	work     undo.Options
+	work     migrate.UndoOptions
 }
 
 func (o *undoVerb) define() *cobra.Command {
@@ -70,7 +71,7 @@ one cutover back, for example if the directory is lost.`,
 }
 
 func (o *undoVerb) complete() error {
-	if o.database != "" && (!migration.ValidDatabase(o.database) || migration.ServerDatabase(o.database)) {
+	if o.database != "" && (!server.ValidDatabase(o.database) || server.ServerDatabase(o.database)) {
 		return failure.Usagef("--db: invalid database name %q", o.database)
 	}
 	return nil
@@ -80,30 +81,30 @@ func (o *undoVerb) run(ctx context.Context) (err error) {
 	if o.database == "" {
 		return o.plan(ctx)
 	}
-	w := &switchVerb{console: o.console, undo: true, groups: []exchange.Group{{ID: o.args[0]}}}
-	w.work = exchange.Options{Database: o.database, Write: o.work.Write, RollBack: true, Accept: o.work.AllowChanged}
+	w := &switchVerb{console: o.console, undo: true, groups: []cutover.Group{{ID: o.args[0]}}}
+	w.work = cutover.Options{Database: o.database, Write: o.work.Write, RollBack: true, Accept: o.work.AllowChanged}
 	return w.run(ctx)
 }
 
 // putBack puts the old collections of the cutovers of a plan back, all or none: what forbids it for one of them is found before
 // the first, except for what is known only when the collections are locked.
-func (o *undoVerb) putBack(ctx context.Context, s *migration.Session, state *plan.State) (found int, err error) {
-	w := &switchVerb{console: o.console, state: state, undo: true, asides: exchange.Asides{Dir: state.Dir()}}
-	w.work = exchange.Options{Database: state.Plan.Database, Write: o.work.Write, Accept: o.work.AllowChanged, Conversions: state.Conversions(), Aside: w.asides.Keep}
+func (o *undoVerb) putBack(ctx context.Context, s *session.Session, state *plan.State) (found int, err error) {
+	w := &switchVerb{console: o.console, state: state, undo: true, asides: cutover.Asides{Dir: state.Dir()}}
+	w.work = cutover.Options{Database: state.Plan.Database, Write: o.work.Write, Accept: o.work.AllowChanged, Conversions: state.Conversions(), Aside: w.asides.Keep}
 	defer func() { err = errors.Join(err, w.asides.Close()) }()
-	e := exchange.New(s.Child(w.work.Database), w.work)
-	cutovers, err := e.ToPutBack(ctx, exchange.Groups(state.Groups(), nil))
+	e := cutover.New(s.Child(w.work.Database), w.work)
+	cutovers, err := e.ToPutBack(ctx, cutover.Groups(state.Groups(), nil))
 	if err != nil {
 		return 0, err
 	}
-	var groups []exchange.Group
+	var groups []cutover.Group
 	for _, c := range cutovers {
 		if _, err := e.MayPutBack(ctx, c); err != nil {
 			return 0, err
 		}
-		groups = append(groups, exchange.Group{Names: c.Names(), ID: c.Conversion()})
+		groups = append(groups, cutover.Group{Names: c.Names(), ID: c.Conversion()})
 	}
-	return len(groups), w.each(ctx, e, groups, func(ctx context.Context, e *exchange.Exchange, g exchange.Group) error {
+	return len(groups), w.each(ctx, e, groups, func(ctx context.Context, e *cutover.Cutovers, g cutover.Group) error {
 		i := slices.IndexFunc(cutovers, func(c *record.Cutover) bool { return c.Conversion() == g.ID })
 		r, err := e.PutBack(ctx, cutovers[i])
 		return w.ended(r, err)
@@ -129,7 +130,7 @@ func (o *undoVerb) plan(ctx context.Context) (err error) {
 		return err
 	}
 	incomplete := false
-	steps, failed := undo.Plan(ctx, s, o.work, state, func() error {
+	steps, failed := migrate.Undo(ctx, s, o.work, state, func() error {
 		found, err := o.putBack(ctx, s, state)
 		err = o.explainSwitch(err)
 		if incomplete = errors.Is(err, failure.ErrIncomplete); err != nil && !incomplete || found == 0 {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"os"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
+
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/verify"
 )
 
 type verifyVerb struct {
@@ -66,7 +67,7 @@ func (o *verifyVerb) run(ctx context.Context) error {
 			return err
 		}
 		paths = append(paths, "", "")
-		p, err = verify.Dump(ctx, o.console, state, paths[0], paths[1], os.Stdin)
+		p, err = migrate.VerifyDump(ctx, o.console, state, paths[0], paths[1], os.Stdin)
 	case len(paths) > 0:
 		return failure.Usagef("%s is not the plan of a dump: do not give paths", dir)
 	default:
@@ -74,7 +75,7 @@ func (o *verifyVerb) run(ctx context.Context) error {
 		if failed != nil {
 			return failed
 		}
-		p, err = verify.Plan(ctx, s, state, o.allowChanged)
+		p, err = migrate.Verify(ctx, s, state, o.allowChanged)
 	}
 	if err != nil {
 		return err

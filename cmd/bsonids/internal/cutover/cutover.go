@@ -1,7 +1,7 @@
 // Package cutover puts new collections in the place of others while services run. The old and the new
 // collections are compared, while a change stream tells what changes meanwhile. A validator that refuses
-// everything then fences both. Behind it, what has changed is compared until they agree. Then each collection is renamed away, what changed until then is applied, and the new one
-// is renamed in. Either all collections of a cutover are exchanged, or none.
+// everything then fences both. Behind it, what has changed is compared until they agree. Then each collection
+// is renamed away, what changed until then is applied, and the new one is renamed in. Either all collections of a cutover are exchanged, or none.
 //
 // Every step is in the record before it is taken, and which of them were taken is read from the names
 // of the collections. The same steps can therefore be taken again after the process was killed:

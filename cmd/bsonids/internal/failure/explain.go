@@ -11,6 +11,9 @@ import (
 	"github.com/bsonids/bsonids/internal/redact"
 )
 
+// IsDenied reports whether the user lacks a privilege.
+func IsDenied(err error) bool { return err != nil && Explain(err, "").Kind == Denied }
+
 // Explain describes err, which may come from the driver, in one sentence. It removes the
 // credentials in uri.
 func Explain(err error, uri string) *Error {

@@ -62,3 +62,14 @@ func (e *Error) Unwrap() error { return e.Err }
 func Usagef(format string, args ...any) *Error {
 	return &Error{Kind: Usage, Text: fmt.Sprintf(format, args...)}
 }
+
+// CollectionError is the error of one of several collections.
+type CollectionError struct {
+	Collection string
+	Err        error
+}
+
+func (e *CollectionError) Error() string { return fmt.Sprintf("%q: %v", e.Collection, e.Err) }
+
+// Unwrap returns the error of the work.
+func (e *CollectionError) Unwrap() error { return e.Err }

@@ -1,0 +1,65 @@
+package migrate
+
+import (
+	"time"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+)
+
+// addRun adds a run of the conversion, which began after those that were added before. now is the time
+// of the server.
+func addRun(s *report.StepStatusOf, r *record.Run, now time.Time) {
+	s.By = r.By.String()
+	s.Started, s.Updated, s.Reason = &r.Started, &r.Updated, r.Reason
+	s.PerSecond, s.SecondsLeft = 0, 0
+	alive := r.Alive(now)
+	if !alive && r.Ended == nil {
+		s.Reason = "the run was killed"
+		if r.Kind == record.Undo {
+			s.Reason = "the undo was killed"
+		}
+	}
+	if r.Kind == record.Undo {
+		switch {
+		case alive:
+			s.Status = report.BeingUndone
+		case s.Status == report.WasUndone: // as the runs say whose values it has restored
+		default:
+			s.Status = report.Stopped
+		}
+		return
+	}
+	if r.Undone != nil && r.Undone.Complete {
+		s.Status, s.Read, s.Changed, s.Skipped, s.Verified = report.WasUndone, 0, 0, 0, nil
+		return
+	}
+	if r.Progress.Documents > 0 {
+		s.Documents = r.Progress.Documents
+	}
+	if r.Into != "" {
+		s.Changed = 0
+	}
+	s.Read = r.Progress.Read
+	s.Changed, s.Skipped, s.Verified = s.Changed+r.Progress.Changed, r.Progress.Skipped, nil
+	if r.Verified != nil {
+		s.Verified = &r.Verified.Proven
+	}
+	switch {
+	case alive:
+		s.Status = report.Running
+	case r.Outcome == record.Done:
+		s.Status, s.Read = report.DoneStep, s.Documents
+	default:
+		s.Status = report.Stopped
+	}
+	if r.Undone != nil {
+		s.Status, s.Reason = report.Stopped, "the undo is not complete"
+	}
+	if took := r.Updated.Sub(r.Started).Seconds(); took > 0 && r.Progress.Read > 0 {
+		s.PerSecond = float64(r.Progress.Read) / took
+		if alive {
+			s.SecondsLeft = int64(float64(max(0, s.Documents-s.Read)) / s.PerSecond)
+		}
+	}
+}

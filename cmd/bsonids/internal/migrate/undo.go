@@ -1,0 +1,151 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
+)
+
+// UndoOptions describe an undo.
+type UndoOptions struct {
+	Write        bool
+	AllowChanged bool // values that cannot be restored are accepted, and the undo is complete
+	Batch        int
+	// WithoutLost restores the rest if undo logs are missing, cut off or damaged, and WithoutRecord goes by the headers of the
+	// logs whose runs the record lacks.
+	WithoutLost, WithoutRecord bool
+}
+
+// Undo undoes all conversions of a migration, as the record and the undo logs in its directory have them, in the opposite order
+// of the work. The state must be locked if the undo writes. putBack is called before anything is changed: it puts the
+// collections back in whose places there are copies. The steps are valid with an error, too.
+func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.State, putBack func() error) (steps []report.UndoneStep, err error) {
+	if o.Write {
+		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), s.Warn)
+	}
+	o.Batch, _ = s.Gentle(ctx, 1, o.Batch, 1)
+	recorded, err := ReadRecord(ctx, s, state.Plan.Database)
+	if failure.IsDenied(err) && !o.Write {
+		recorded, err = &Recorded{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	olds, broken, done, err := recorded.Olds(state)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = done() }()
+	all := state.Steps()
+	for _, old := range olds {
+		all = append(all, plan.Step{Task: old.Task})
+	}
+	denied, err := s.Allowed(ctx, WorkOf(state.Plan, all), o.Write, privilege.Undo)
+	if err != nil {
+		return nil, err
+	}
+	if len(olds) == 0 && !slices.ContainsFunc(state.Conversions(), func(c string) bool {
+		return recorded.Step(c, plan.Step{}.Task).Status != report.NotBegun
+	}) && len(broken) == 0 {
+		return nil, failure.Usagef("%s: nothing was converted by the plan, as the record and the directory tell", state.Dir())
+	}
+	if err := whole(s, o, olds, broken); err != nil {
+		return nil, err
+	}
+	if err := putBack(); err != nil {
+		return nil, err
+	}
+	if o.Write {
+		begin(s, state)
+	}
+	for _, old := range slices.Backward(olds) {
+		namespace := state.Plan.Namespace(old.Task.Collection)
+		u, err := restore(ctx, s.Child(namespace), o, state, recorded, old)
+		u.Step = recorded.Step(state.Plan.Conversion(old.Task), old.Task).Step
+		steps = append(steps, u)
+		if err != nil {
+			return steps, &failure.CollectionError{Collection: old.Task.Collection, Err: err}
+		}
+	}
+	for _, st := range slices.Backward(state.Steps()) {
+		if st.Into == "" && slices.ContainsFunc(olds, func(old *Old) bool {
+			return old.Task.Collection == st.Collection && old.Task.Filter == st.Filter
+		}) {
+			continue
+		}
+		steps = append(steps, report.UndoneStep{Step: recorded.Step(state.Plan.Conversion(st.Task), st.Task).Step})
+	}
+	if !o.Write {
+		return steps, denied
+	}
+	return steps, forget(ctx, s, state, recorded)
+}
+
+// forget records that the copies of the migration that no cutover has put in place are left to the user: the next apply makes new
+// ones.
+func forget(ctx context.Context, s *session.Session, state *plan.State, recorded *Recorded) error {
+	now, err := ReadRecord(ctx, s, state.Plan.Database) // cutovers may have been undone
+	if err != nil {
+		return err
+	}
+	for _, t := range recorded.Converted(state.Plan.Migration) {
+		name := state.Plan.Conversion(t)
+		if x, _ := now.Exchange(name); t.Into == "" || x != nil {
+			continue
+		}
+		var run *session.Claim
+		db := s.Client.Database(state.Plan.Database)
+		if err := s.Do(ctx, func() (err error) {
+			run, err = s.Claim(ctx, db, record.Request{Run: record.Run{Kind: record.Undo, Task: t, Conversion: name}})
+			return err
+		}); err != nil {
+			return &failure.CollectionError{Collection: t.Collection, Err: err}
+		}
+		var ids []string
+		for _, r := range recorded.Of(name) {
+			ids = append(ids, r.By.Token)
+		}
+		err := s.Do(ctx, func() error { return run.MarkUndone(ctx, ids, record.Undone{Complete: true}) })
+		if err = errors.Join(err, run.End(err)); err != nil {
+			return &failure.CollectionError{Collection: t.Collection, Err: err}
+		}
+	}
+	return nil
+}
+
+// whole returns an error that names each undo log that is missing, cut off or damaged, or whose run the record lacks, unless
+// the user accepts that.
+func whole(s *session.Session, o UndoOptions, olds []*Old, broken []error) error {
+	var unknown []error
+	lost := slices.Clone(broken)
+	for _, old := range olds {
+		lost = append(lost, old.Lost...)
+		for _, u := range old.Unknown {
+			unknown = append(unknown, fmt.Errorf("%s %s is of a run that the record lacks", undolog.Name, u.Path()))
+		}
+	}
+	switch {
+	case len(lost) > 0 && !o.WithoutLost:
+		return IncompleteLogs("values would stay converted", PutBack+", or restore the rest with --without-lost-logs", lost...)
+	case len(unknown) > 0 && !o.WithoutRecord:
+		return IncompleteLogs("nothing tells whether a log has lost its end", "put the record back, or go by the logs with --without-record", unknown...)
+	}
+	for _, err := range lost {
+		s.Warn("%v: the values that it had stay converted", err)
+	}
+	for _, err := range unknown {
+		s.Warn("%v: nothing tells whether it has lost its end", err)
+	}
+	return nil
+}
