@@ -289,6 +289,8 @@ func (l *Lock) End(failed error, lost time.Time) error {
 
 // set updates the document of the run: the progress, and the
 // fields. It sets the fields named in now to the time of the server. The caller holds l.mu.
+//
+// An update without an answer may reach the server late. It then changes nothing if a later one was there before.
 func (l *Lock) set(ctx context.Context, fields bson.D, now ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -296,9 +298,12 @@ func (l *Lock) set(ctx context.Context, fields bson.D, now ...string) error {
 	for _, f := range now {
 		dates = append(dates, bson.E{Key: f, Value: true})
 	}
-	fields = append(fields, bson.E{Key: "progress", Value: l.run.Progress})
+	l.run.Change++
+	fields = append(fields, bson.E{Key: "progress", Value: l.run.Progress}, bson.E{Key: "change", Value: l.run.Change})
 	sent := time.Now()
-	res, err := l.coll.UpdateOne(ctx, bson.D{{Key: "_id", Value: l.run.ID}}, bson.D{{Key: "$set", Value: fields}, {Key: "$currentDate", Value: dates}})
+	// A driver may send this one twice, so that the number may be there.
+	earlier := bson.D{{Key: "_id", Value: l.run.ID}, {Key: "change", Value: bson.D{{Key: "$lte", Value: l.run.Change}}}}
+	res, err := l.coll.UpdateOne(ctx, earlier, bson.D{{Key: "$set", Value: fields}, {Key: "$currentDate", Value: dates}})
 	if err == nil && res.MatchedCount == 0 {
 		err = refuse(ErrTakenOver, "the document %s of this run in %s was deleted", l.run.ID, Name)
 	}

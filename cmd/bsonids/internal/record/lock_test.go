@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -99,6 +100,40 @@ func TestIntents(t *testing.T) {
 	}
 	if r := recorded(t, l); r.Log.Size != size.Load() {
 		t.Errorf("%+v, want %d", r.Log, size.Load())
+	}
+}
+
+// An update of the document without an answer, which reaches the server after a later one, changes nothing: the record would
+// else have a smaller size of the log than was written.
+func TestLateIntent(t *testing.T) {
+	l, s, _ := started(t)
+	var size int64
+	l.SetLog(func() (int64, uint32) { return size, uint32(size) })
+	var late bson.Raw
+	s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+		if name == "update" && late == nil {
+			late = bytes.Clone(command)
+			f.Code = 50
+		}
+		return f
+	}
+	size = 100
+	if _, err := l.Check(t.Context(), size); err == nil || late == nil {
+		t.Fatal(late, err)
+	}
+	size = 200
+	if _, err := l.Check(t.Context(), size); err != nil {
+		t.Fatal(err)
+	}
+	u := late.Lookup("updates", "0").Document()
+	if _, err := l.coll.UpdateOne(t.Context(), u.Lookup("q").Document(), u.Lookup("u").Document()); err != nil {
+		t.Fatal(err)
+	}
+	if r := recorded(t, l); r.Log != (Log{200, 200}) {
+		t.Errorf("%+v", r.Log)
+	}
+	if err := l.End(nil, time.Time{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -47,6 +47,9 @@ type Run struct {
 	// TakesOver lists the epochs of runs that have not ended, and must not write any more.
 	TakesOver []int64 `bson:"takesOver,omitempty"`
 
+	// Change is the number of the last update that the run has made of its document.
+	Change int64 `bson:"change"`
+
 	By      Who        `bson:"by"`
 	Started time.Time  `bson:"started"`
 	Updated time.Time  `bson:"updated"`

@@ -97,6 +97,8 @@ func (s *Server) holds(v, cond bson.RawValue) bool {
 			met = (v.Type != 0) == want.Boolean()
 		case "$gt":
 			met = v.Type == want.Type && compare(v, want) > 0
+		case "$lte":
+			met = v.Type == want.Type && compare(v, want) <= 0
 		case "$type":
 			names := []bson.RawValue{want}
 			if want.Type == bson.TypeArray {
