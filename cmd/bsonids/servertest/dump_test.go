@@ -15,8 +15,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/dump/dumptest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/integration/mongotest"
 	"github.com/bsonids/bsonids/uuidrep"
 )
@@ -137,9 +137,9 @@ func convertDump(t *testing.T, in, out string, code int, decide func(*plan.Plan)
 }
 
 // appliedSteps runs apply, and returns what it says, without paths and the names of copies.
-func appliedSteps(t *testing.T, s target, code int, args ...string) []report.AppliedStep {
+func appliedSteps(t *testing.T, s target, code int, args ...string) []migrate.AppliedStep {
 	t.Helper()
-	var got struct{ Steps []report.AppliedStep }
+	var got struct{ Steps []migrate.AppliedStep }
 	decode(t, command(t, s, append(args, "--output", "json")...).want(t, code).stdout, &got)
 	for i := range got.Steps {
 		got.Steps[i].Into, got.Steps[i].SkipList = "", ""

@@ -13,8 +13,8 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -242,7 +242,7 @@ func TestUndoCountsOfTrusted(t *testing.T) {
 	c.ok(applyBatches)
 	insert(t, c.coll, []any{bson.D{{Key: "_id", Value: 900}, {Key: "a", Value: in(v4(1), uuidrep.Standard)}}, bson.D{{Key: "_id", Value: 901}, {Key: "a", Value: in(v4(2), uuidrep.Standard)}}})
 	for _, line := range []string{"undo --output json", undoBatches + " --output json"} {
-		var got struct{ Steps []report.UndoneStep }
+		var got struct{ Steps []migrate.UndoneStep }
 		decode(t, c.run(failure.ExitOK, line).stdout, &got)
 		foreign := int64(0)
 		for _, st := range got.Steps {

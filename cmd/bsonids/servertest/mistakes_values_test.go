@@ -15,7 +15,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -215,13 +215,13 @@ func (w *world) checkClaim(c ran) {
 	if c.killed || c.code != failure.ExitOK && c.code != failure.ExitIncomplete {
 		return
 	}
-	var r struct{ Steps []report.AppliedStep }
+	var r struct{ Steps []migrate.AppliedStep }
 	if err := json.Unmarshal([]byte(c.stdout), &r); err != nil {
 		w.fail("exit code %d: %v, %s", c.code, err, c.stdout)
 	}
 	listed := w.listed(c.dir)
 	for _, s := range r.Steps {
-		if s.Collection != w.coll.Name() || s.Status != report.DoneStep {
+		if s.Collection != w.coll.Name() || s.Status != migrate.Done {
 			continue
 		}
 		if s.Into != "" {
@@ -291,7 +291,7 @@ func (s *tested) interval() (from, to float64) {
 }
 
 // checkCopy checks the new collection of a step that is done.
-func (w *world) checkCopy(c ran, s report.AppliedStep, listed map[string]bool) {
+func (w *world) checkCopy(c ran, s migrate.AppliedStep, listed map[string]bool) {
 	copies := all(w.t, w.db.Collection(s.Into))
 	if len(copies) != w.n {
 		w.fail("%d copies of %d documents", len(copies), w.n)

@@ -143,7 +143,7 @@ func (o *applyVerb) run(ctx context.Context) error {
 		return failed
 	}
 	r.Dir = o.work.Dir
-	incomplete := o.print(r.Applied, !r.Incomplete)
+	incomplete := o.print(report.Applied(r), !r.Incomplete)
 	if errors.Is(incomplete, failure.ErrIncomplete) && r.Denied != nil {
 		incomplete = nil
 	}
@@ -158,7 +158,7 @@ func (o *applyVerb) changed(r migrate.Applied) string {
 	for _, s := range r.Steps {
 		all += s.Documents
 		switch {
-		case s.Documents == 0 && s.Status != report.Stopped:
+		case s.Documents == 0 && s.Status != migrate.Stopped:
 		case s.Into != "":
 			copies = append(copies, s.Into)
 		default:

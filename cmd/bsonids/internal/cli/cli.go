@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/logs"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
@@ -114,7 +113,7 @@ missing privilege; 130 interrupted.`,
 	}
 	root.SetVersionTemplate(about())
 	root.CompletionOptions.HiddenDefaultCmd = true
-	wordFlag(root, root.PersistentFlags(), &c.logFormat, "log-format", "", "write log lines to stderr in one of these formats; by default, text unless stderr is a terminal: ", logs.Text, logs.JSON)
+	wordFlag(root, root.PersistentFlags(), &c.logFormat, "log-format", "", "write log lines to stderr in one of these formats; by default, text unless stderr is a terminal: ", logText, logJSON)
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print no progress to stderr")
 	for _, v := range c.verbs() {
 		cmd := v.define()

@@ -12,8 +12,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/logs"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -26,7 +24,7 @@ type console struct {
 	args      []string       // of cmd
 	quiet     bool
 	logFormat string
-	log       *logs.Log // nil if messages are not written as log lines, or before the first one
+	log       *log // nil if messages are not written as log lines, or before the first one
 	uri       string
 	uriFile   string
 	dump      string
@@ -39,13 +37,13 @@ type console struct {
 }
 
 // logger returns the log, or nil if stderr is a terminal and the user did not ask for log lines.
-func (c *console) logger() *logs.Log {
+func (c *console) logger() *log {
 	format := c.logFormat
 	if format == "" && !terminal.Is(c.err) {
-		format = logs.Text
+		format = logText
 	}
 	if c.log == nil && format != "" {
-		c.log = logs.New(c.err, format, c.quiet, time.Now)
+		c.log = newLog(c.err, format, c.quiet, time.Now)
 	}
 	return c.log
 }
@@ -101,12 +99,12 @@ func (c *console) message(level slog.Level, format string, args ...any) {
 
 // Progress shows on stderr how many documents of a collection were read. total is the number of
 // documents to read, or -1 if it is not known. doing says what is done, such as "scanning".
-func (c *console) Progress(total int64, doing, namespace string) progress.Progress {
+func (c *console) Progress(total int64, doing, namespace string) terminal.Progress {
 	if l := c.logger(); l != nil {
 		return l.Begin(total, doing, namespace)
 	}
 	if c.quiet {
-		return progress.None{}
+		return terminal.NoProgress{}
 	}
 	return terminal.NewBar(c.err, total, doing+" "+namespace)
 }

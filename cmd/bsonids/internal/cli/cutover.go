@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 
 	"github.com/spf13/cobra"
 
@@ -200,7 +201,7 @@ func (o *switchVerb) ended(r cutover.Result, err error) error {
 	}
 	o.done = true
 	r.Release = o.switching("release", o.state, r.Database, r.Conversion())
-	return cmp.Or(err, o.print(r.Cutover, r.Conflicts() == 0 || o.work.Accept), r.Denied)
+	return cmp.Or(err, o.print(report.Cutover(r), r.Conflicts() == 0 || o.work.Accept), r.Denied)
 }
 
 // switchWay describes how to proceed after an error in a cutover or its undo.

@@ -47,5 +47,5 @@ func (o *switchVerb) releaseGroup(ctx context.Context, e *cutover.Cutovers, g cu
 	if err != nil {
 		return err
 	}
-	return cmp.Or(o.print(report.Released{Cutover: r.Cutover}, len(r.Left) == 0), r.Denied)
+	return cmp.Or(o.print(report.Released(r), len(r.Left) == 0), r.Denied)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // sampleSize is the number of documents of a random sample.
@@ -111,7 +111,7 @@ func (o *scanVerb) run(ctx context.Context) (err error) {
 			return err
 		}
 		from := source.Collection{Collection: client.Database(ns.Database).Collection(ns.Collection), Sample: sample}
-		m, err := from.Read(ctx, nil, func(total int64) progress.Progress { return o.Progress(total, "scanning", ns.String()) }, c)
+		m, err := from.Read(ctx, nil, func(total int64) terminal.Progress { return o.Progress(total, "scanning", ns.String()) }, c)
 		if err != nil {
 			return err
 		}

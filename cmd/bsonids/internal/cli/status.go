@@ -68,7 +68,7 @@ func (o *statusVerb) complete() (err error) {
 }
 
 func (o *statusVerb) run(ctx context.Context) (err error) {
-	r := report.Status{Time: time.Now().UTC(), Cutovers: []report.CutoverStatus{}}
+	r := migrate.Status{Time: time.Now().UTC(), Cutovers: []migrate.CutoverStatus{}}
 	if o.state != nil && o.state.Plan.Dump != nil {
 		r.Steps, err = migrate.StatusOfPlan(o.state)
 	} else {
@@ -85,14 +85,14 @@ func (o *statusVerb) run(ctx context.Context) (err error) {
 			o.Warn("%v", err)
 		}
 	}
-	if err := o.print(r, true); err != nil || len(r.Faults) == 0 {
+	if err := o.print(report.Status(r), true); err != nil || len(r.Faults) == 0 {
 		return err
 	}
 	return &failure.Error{Kind: failure.Failed, Text: "undo logs are not whole, or of runs that the record lacks: undo and verify name what is missing"}
 }
 
 // recorded returns what the record says, with the next command for each cutover.
-func (o *statusVerb) recorded(ctx context.Context) (r report.Status, err error) {
+func (o *statusVerb) recorded(ctx context.Context) (r migrate.Status, err error) {
 	o.retryFor = 0 // a person waits
 	s, err := o.session(ctx, server.Read)
 	if err != nil {

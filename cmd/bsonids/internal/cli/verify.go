@@ -58,7 +58,7 @@ conversion, unless --allow-changed is given.`,
 func (o *verifyVerb) run(ctx context.Context) error {
 	dir, paths := o.args[0], o.args[1:] // of a dump and its conversion
 	state, err := plan.Look(dir)
-	var p report.Proof
+	var p migrate.Proof
 	switch {
 	case err != nil:
 		return failure.Usagef("%v", err)
@@ -80,5 +80,5 @@ func (o *verifyVerb) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.print(p, p.Proven && p.Left() == 0)
+	return o.print(report.Proof(p), p.Proven && p.Left() == 0)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/sharding"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // shardKey returns the paths of the shard key of a collection, or nothing if it is not sharded, or if the user may not know
 // it: the server then refuses what it does not take.
 func shardKey(ctx context.Context, coll *mongo.Collection, patient *patience.Patience) ([]string, error) {
-	is, err := patience.Ask(ctx, patient, func() (*sharding.Sharded, error) { return sharding.Of(ctx, coll) })
+	is, err := patience.Ask(ctx, patient, func() (*server.Sharded, error) { return server.ShardingOf(ctx, coll) })
 	if err != nil && failure.Explain(err, "").Kind == failure.Denied {
 		err = nil
 	}

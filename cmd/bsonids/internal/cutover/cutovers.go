@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -17,7 +18,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
@@ -58,15 +58,23 @@ func New(s *session.Session, o Options) *Cutovers {
 	return &Cutovers{Session: s, Options: o, db: s.Client.Database(o.Database)}
 }
 
-// Result is how a cutover ended. Begun is false if nothing was changed and there is nothing to report but
-// the error.
+// Result is what a command about a cutover did, or would do. Begun is false if nothing was changed and there is nothing to report
+// but the error.
 //
 // Denied is the error with which the command would end that writes, because the user lacks privileges. It is nil if there
 // is none, or if this one wrote.
 type Result struct {
-	report.Cutover
-	Begun  bool
-	Denied error
+	*record.Cutover
+	Database    string
+	Conversions map[string]rule.Conversion // by the name of the collection
+	Written     bool
+	RollBack    bool     // the old collections are put back, or would be
+	Files       []string // with the documents that were inserted or changed in new collections in spite of the fence
+	Again       bool     // it was released before
+	Release     string   // the command that releases the fence
+	Left        []string // collections whose validator is not restored, because another program changed it
+	Begun       bool
+	Denied      error
 }
 
 // find returns the cutover that has not ended and that uses a collection of the group if open is set, and otherwise the last one
@@ -128,7 +136,7 @@ func releasedAt(c *record.Cutover) string {
 
 // carryOut locks the collections of a cutover, and calls do with its steps.
 func (e *Cutovers) carryOut(ctx context.Context, r *Result, kind string, do func(*Cutover) error) (err error) {
-	c := r.Cutover.Cutover
+	c := r.Cutover
 	l, err := e.lock(ctx, c, kind)
 	if err != nil {
 		return err
@@ -218,10 +226,10 @@ func (e *Cutovers) CutOver(ctx context.Context, g Group) (r Result, err error) {
 	case e.RollBack:
 		return e.PutBack(ctx, c)
 	}
-	r.Cutover = report.Cutover{Database: e.Database, Cutover: c, Written: e.Write}
+	r = Result{Database: e.Database, Cutover: c, Written: e.Write}
 	if c == nil {
 		c = record.NewCutover(nil, e.Version)
-		r.Cutover.Cutover = c
+		r.Cutover = c
 		c.Collections, r.Conversions, err = e.exchanges(ctx, g)
 	} else {
 		if r.Conversions, err = e.conversions(ctx, c); err == nil {
@@ -266,7 +274,7 @@ func (e *Cutovers) PutBack(ctx context.Context, c *record.Cutover) (r Result, er
 
 // MayPutBack returns what [Cutovers.PutBack] would do, with its error, unless that is found only when the collections are locked.
 func (e *Cutovers) MayPutBack(ctx context.Context, c *record.Cutover) (r Result, err error) {
-	r = Result{Cutover: report.Cutover{Database: e.Database, Cutover: c, Written: e.Write, RollBack: true}}
+	r = Result{Database: e.Database, Cutover: c, Written: e.Write, RollBack: true}
 	if err := e.released(ctx, c); err != nil {
 		return r, err
 	}
@@ -318,7 +326,7 @@ func (e *Cutovers) forward(ctx context.Context, x *Cutover) error {
 // Release releases the fence of the collections, or says when it was released.
 func (e *Cutovers) Release(ctx context.Context, g Group) (r Result, err error) {
 	c, err := e.find(ctx, g, false)
-	switch r.Cutover = (report.Cutover{Database: e.Database, Cutover: c, Written: e.Write}); {
+	switch r = (Result{Database: e.Database, Cutover: c, Written: e.Write}); {
 	case err != nil:
 		return r, err
 	case c == nil:

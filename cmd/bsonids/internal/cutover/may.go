@@ -14,7 +14,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/sharding"
 )
 
 // mayFence detects again what would make the exchange fail: the comparison may have taken hours.
@@ -80,16 +79,16 @@ func (e *Cutovers) mayExchange(ctx context.Context, x *record.Exchange, old, fre
 // sharded returns a usage error if the collections are not sharded alike, or if the server cannot rename them because
 // they are sharded.
 func sharded(ctx context.Context, db *mongo.Database, x *record.Exchange) error {
-	old, err := sharding.Of(ctx, db.Collection(x.Name))
+	old, err := server.ShardingOf(ctx, db.Collection(x.Name))
 	if err != nil {
 		return err
 	}
-	fresh, err := sharding.Of(ctx, db.Collection(x.New))
+	fresh, err := server.ShardingOf(ctx, db.Collection(x.New))
 	if err != nil {
 		return err
 	}
 	switch {
-	case !sharding.Alike(old, fresh):
+	case !server.Alike(old, fresh):
 		return failure.Usagef("cannot exchange %s.%s: it is %s, and %s is %s; shard both by the same key", db.Name(), x.Name, old, x.New, fresh)
 	case old == nil:
 		return nil

@@ -19,7 +19,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
@@ -97,7 +96,7 @@ type Collection struct {
 // for concurrent use.
 type Finder struct {
 	Patience *patience.Patience
-	Progress func(total int64, doing, namespace string) progress.Progress
+	Progress func(total int64, doing, namespace string) terminal.Progress
 
 	report Report
 	pairs  scratch // the lines of the file

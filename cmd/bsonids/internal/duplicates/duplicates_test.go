@@ -22,15 +22,15 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 func finder(tb testing.TB) *Finder {
 	tb.Helper()
-	f := &Finder{Patience: new(patience.Patience), Progress: func(int64, string, string) progress.Progress { return progress.None{} }}
+	f := &Finder{Patience: new(patience.Patience), Progress: func(int64, string, string) terminal.Progress { return terminal.NoProgress{} }}
 	tb.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			tb.Error(err)

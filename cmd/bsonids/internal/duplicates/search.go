@@ -9,9 +9,9 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // search is the search in one collection.
@@ -71,7 +71,7 @@ func (s *search) read(ctx context.Context) error {
 }
 
 // part reads the documents of a part.
-func (s *search) part(ctx context.Context, p Part, bar progress.Progress) error {
+func (s *search) part(ctx context.Context, p Part, bar terminal.Progress) error {
 	const size = 1000
 	pages := &documents.Pages{Collection: s.Collection.Collection, Projection: s.projection(p), Filter: p.Query, Size: size, Ahead: true}
 	r := rule.NewRewriter(p.Conversion)

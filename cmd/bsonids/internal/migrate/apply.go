@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/duplicates"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -18,7 +21,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
 // ApplyOptions describe the application of a plan.
@@ -42,7 +44,7 @@ type Application struct {
 	unanswered map[string]time.Duration
 	works      []work
 	// definitions are those of the database with values that are converted.
-	definitions []report.Definition
+	definitions []plan.Rewritten
 }
 
 // work is the conversions of one collection.
@@ -98,15 +100,52 @@ func (p *Application) open() error {
 // Close closes the directory, if it is open.
 func (p *Application) Close() error { return p.state.Close() }
 
-// Applied is how a plan was applied.
+// Changed is what all runs of a conversion have changed, or would change.
+type Changed struct {
+	Values    int64 `json:"values"`
+	Documents int64 `json:"documents"`
+	Skipped   int64 `json:"documentsSkipped"`
+}
+
+// AppliedStep is what bsonids apply did, or would do, for one conversion.
+type AppliedStep struct {
+	Step
+	Changed
+	SkipList string `json:"skipList,omitempty"` // path of the file
+	// Late is the number of documents that the last pass has changed, if services write old values all the time.
+	Late int64 `json:"documentsLate,omitempty"`
+	// Findings are documents of a copy that differ from their sources.
+	Findings []convert.Skip `json:"findings,omitempty"`
+	// SkippedFor counts, by reason, the values that this run left as they are.
+	SkippedFor rule.Tally `json:"skippedFor,omitempty"`
+}
+
+// Applied is what bsonids apply did, or would do.
 type Applied struct {
-	report.Applied
-	Values, Documents int64 // changed in this run
-	Wrote             bool  // something was changed, or may have been
-	Incomplete        bool  // values were skipped, or would be because another document has them, or a copy differs
+	Database string        `json:"database"`
+	Dir      string        `json:"-"`              // of the migration
+	Dump     *AppliedDump  `json:"dump,omitempty"` // nil for a database of a server
+	Written  bool          `json:"written"`
+	Finished bool          `json:"finished"` // all conversions have come to their ends
+	Steps    []AppliedStep `json:"steps"`
+	// Duplicates are of a dry run on a server; nil if no conversion changes an _id, or values of a unique index.
+	Duplicates *duplicates.Report `json:"duplicates,omitempty"`
+	// Definitions have UUIDs that are converted. A person changes them.
+	Definitions       []plan.Rewritten `json:"definitions,omitempty"`
+	Values, Documents int64            `json:"-"` // changed in this run
+	Wrote             bool             `json:"-"` // something was changed, or may have been
+	Incomplete        bool             `json:"-"` // values were skipped, or would be because another document has them, or a copy differs
 	// Denied is the error with which a rehearsal ends after its report: the user lacks privileges, or undo logs have
 	// faults. It is nil if there is none, or if this run wrote.
-	Denied error
+	Denied error `json:"-"`
+}
+
+// AppliedDump is the dump that was converted.
+type AppliedDump struct {
+	Path      string `json:"path"`
+	Out       string `json:"out,omitempty"` // empty for a dry run
+	SkipList  string `json:"skipList,omitempty"`
+	Constants int64  `json:"constantsLeft"` // in options, indexes and views
 }
 
 // Apply carries out the plan, or finds what it would change. The result is valid with an error, too, if
@@ -117,7 +156,7 @@ func (p *Application) Apply(ctx context.Context, s *session.Session) (r Applied,
 		s.Pace = patience.Steered(plan.SteeringOf(p.Dir), s.Warn)
 	}
 	p.Batch, p.Workers = s.Gentle(ctx, min(p.AtOnce, len(p.works)), p.Batch, p.Workers)
-	r.Applied = report.Applied{Database: p.plan.Database, Written: p.Write}
+	r = Applied{Database: p.plan.Database, Written: p.Write}
 	s.About(p.plan.Database)
 	if r.Denied, err = s.Allowed(ctx, WorkOf(p.plan, p.plan.Steps()), p.Write, privilege.Apply, privilege.Verify, privilege.Cutover, privilege.Release, privilege.Undo); err != nil {
 		return r, err
@@ -236,8 +275,8 @@ func (r *Applied) add(works []work) (failed error) {
 			a := st.result
 			r.Steps = append(r.Steps, a)
 			r.Values, r.Documents = r.Values+st.values, r.Documents+st.changed
-			r.Incomplete = r.Incomplete || a.Skipped > 0 || a.Late > 0 || a.Status == report.Unverified
-			r.Wrote = r.Wrote || st.changed > 0 || a.Status == report.Stopped
+			r.Incomplete = r.Incomplete || a.Skipped > 0 || a.Late > 0 || a.Status == Unverified
+			r.Wrote = r.Wrote || st.changed > 0 || a.Status == Stopped
 			if st.err != nil && (failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, errStopped)) {
 				failed = &failure.CollectionError{Collection: st.Collection, Err: st.err}
 				if errors.Is(st.err, context.Canceled) {

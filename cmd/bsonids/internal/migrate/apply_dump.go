@@ -16,7 +16,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
 // DumpOptions describe the conversion of a dump by its plan.
@@ -69,7 +68,7 @@ func ApplyDump(ctx context.Context, m session.Messages, o DumpOptions) (r Applie
 		return r, err
 	}
 	w.whole = o.Out != ""
-	r.Applied = report.Applied{Database: o.Plan.Database, Written: w.whole, Finished: w.whole, Dump: &report.AppliedDump{Path: o.Plan.Dump.Path, Out: o.Out, Constants: res.Constants}}
+	r = Applied{Database: o.Plan.Database, Written: w.whole, Finished: w.whole, Dump: &AppliedDump{Path: o.Plan.Dump.Path, Out: o.Out, Constants: res.Constants}}
 	r.Incomplete = w.whole && !res.Complete()
 	if w.list.Begun() {
 		r.Dump.SkipList = w.skipFile()
@@ -78,7 +77,7 @@ func ApplyDump(ctx context.Context, m session.Messages, o DumpOptions) (r Applie
 		a, did := Fresh(st), d.Of(res, st)
 		a.Values, a.Documents, a.Skipped, a.SkippedFor = did.Values, did.Changed, did.Skipped, did.SkippedFor
 		if w.whole {
-			a.Status = report.DoneStep
+			a.Status = Done
 			r.Values, r.Documents = r.Values+did.Values, r.Documents+did.Changed
 			if did.Skipped > 0 {
 				a.SkipList = r.Dump.SkipList
@@ -126,7 +125,7 @@ func (w *writer) skipFile() string { return filepath.Join(w.Dir, plan.SkipFile) 
 
 // save gives the list of the values that were left its name, and notes what was done. Until then,
 // the directory tells of the output before.
-func (w *writer) save(steps []report.AppliedStep) error {
+func (w *writer) save(steps []AppliedStep) error {
 	list := w.list
 	w.list = nil
 	if err := list.Close(); err != nil {

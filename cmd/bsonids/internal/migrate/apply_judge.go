@@ -18,7 +18,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
@@ -279,7 +278,7 @@ func (p *Application) decide(sv *survey.Survey) error {
 }
 
 // expected returns what the steps would change: by the survey, or what the record says of those that are decided.
-func (p *Application) expected(ctx context.Context, sv *survey.Survey) (out []report.AppliedStep, err error) {
+func (p *Application) expected(ctx context.Context, sv *survey.Survey) (out []AppliedStep, err error) {
 	for _, st := range p.steps() {
 		a := Fresh(st.Step)
 		if !st.fresh() {
@@ -314,15 +313,15 @@ func (p *Application) duplicates(ctx context.Context, sv *survey.Survey) (*dupli
 }
 
 // dropped changes the status of a copy that was made if it is not there any more.
-func (p *Application) dropped(ctx context.Context, st *step, a *report.AppliedStep) error {
-	if a.Into == "" || a.Status != report.DoneStep {
+func (p *Application) dropped(ctx context.Context, st *step, a *AppliedStep) error {
+	if a.Into == "" || a.Status != Done {
 		return nil
 	}
 	return p.Do(ctx, func() error {
 		gone, err := Dropped(ctx, p.db, []string{st.conversion}, a.Into)
 		if len(gone) > 0 {
 			p.Warn("%s.%s is not there any more: it will be made again", p.plan.Database, a.Into)
-			a.Status, a.Documents, a.Skipped = report.Stopped, 0, 0
+			a.Status, a.Documents, a.Skipped = Stopped, 0, 0
 		}
 		return err
 	})

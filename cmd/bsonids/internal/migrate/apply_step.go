@@ -20,7 +20,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
@@ -42,7 +41,7 @@ type step struct {
 	spec  *mongo.CollectionSpecification
 	begun bool
 
-	result          report.AppliedStep
+	result          AppliedStep
 	values, changed int64 // in this run
 	err             error
 }
@@ -56,7 +55,7 @@ func (st *step) run(ctx context.Context, advance func(documents int)) {
 	st.Session = st.of.Child(st.of.plan.Namespace(st.Collection))
 	st.err = st.convert(ctx, advance)
 	if st.err != nil && st.begun {
-		st.result.Status = report.Stopped
+		st.result.Status = Stopped
 	}
 }
 
@@ -148,7 +147,7 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 	st.note(res)
 	st.result.Late = res.Late
 	if err == nil && res.Late > 0 {
-		st.result.Status = report.Stopped
+		st.result.Status = Stopped
 	}
 	return err
 }
@@ -160,7 +159,7 @@ func (st *step) copy(ctx context.Context, opts convert.Options, run *session.Cla
 	if err != nil || res.Verified {
 		return err
 	}
-	st.result.Status, st.result.Findings = report.Unverified, append(res.Conflicts, res.Proof.Skips...)
+	st.result.Status, st.result.Findings = Unverified, append(res.Conflicts, res.Proof.Skips...)
 	return st.Do(ctx, func() error { return run.SetDiffers(ctx) })
 }
 
@@ -168,7 +167,7 @@ func (st *step) copy(ctx context.Context, opts convert.Options, run *session.Cla
 func (st *step) note(res convert.Result) {
 	a := &st.result
 	st.begun, st.values, st.changed = true, res.Values, res.Changed
-	a.Status, a.Values, a.Documents, a.Skipped, a.SkippedFor = report.DoneStep, res.Values, res.Changed, res.Skipped, res.SkippedFor
+	a.Status, a.Values, a.Documents, a.Skipped, a.SkippedFor = Done, res.Values, res.Changed, res.Skipped, res.SkippedFor
 	if st.Into == "" {
 		before := st.of.recorded.Step(st.conversion, st.Task)
 		a.Values, a.Documents = a.Values+before.Values, a.Documents+before.Documents

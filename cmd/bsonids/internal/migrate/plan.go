@@ -17,7 +17,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
@@ -94,6 +93,6 @@ func MayApply(dir string, p *plan.Plan) error {
 }
 
 // Fresh returns a step that was not begun.
-func Fresh(st plan.Step) report.AppliedStep {
-	return report.AppliedStep{Step: report.Step{Task: st.Task, Status: report.NotBegun}}
+func Fresh(st plan.Step) AppliedStep {
+	return AppliedStep{Step: Step{Task: st.Task, Status: NotBegun}}
 }

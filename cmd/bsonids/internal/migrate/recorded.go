@@ -15,8 +15,27 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
+
+// StepStatus is how far a conversion of a plan has come.
+type StepStatus string
+
+// The statuses.
+const (
+	NotBegun    StepStatus = "not begun"
+	Running     StepStatus = "running"
+	Stopped     StepStatus = "stopped"
+	Done        StepStatus = "done"
+	Unverified  StepStatus = "not verified" // the copy differs from its source
+	WasUndone   StepStatus = "undone"
+	BeingUndone StepStatus = "being undone"
+)
+
+// Step is one conversion of a plan, and how far it is. All results about conversions have it.
+type Step struct {
+	kinds.Task
+	Status StepStatus `json:"status"`
+}
 
 // Recorded is what the record of a database has.
 type Recorded struct {
@@ -107,14 +126,14 @@ func (r *Recorded) HasCopy(conversion string, uuid *bson.Binary) bool {
 }
 
 // Step returns how far the conversion of a task has come.
-func (r *Recorded) Step(conversion string, t kinds.Task) report.AppliedStep {
-	a := report.AppliedStep{Step: report.Step{Task: t, Status: report.NotBegun}}
+func (r *Recorded) Step(conversion string, t kinds.Task) AppliedStep {
+	a := AppliedStep{Step: Step{Task: t, Status: NotBegun}}
 	for _, run := range r.Runs {
 		if run.Conversion != conversion || run.Kind != record.Convert {
 			continue
 		}
 		if run.Undone != nil && run.Undone.Complete {
-			a.Status = report.WasUndone
+			a.Status = WasUndone
 			continue
 		}
 		if t.Into != "" {
@@ -123,15 +142,15 @@ func (r *Recorded) Step(conversion string, t kinds.Task) report.AppliedStep {
 		a.Values, a.Documents, a.Skipped = a.Values+run.Progress.Values, a.Documents+run.Progress.Changed, run.Progress.Skipped
 		switch {
 		case run.Undone != nil:
-			a.Status = report.Stopped
+			a.Status = Stopped
 		case run.Outcome == record.Done && run.Differs:
-			a.Status = report.Unverified
+			a.Status = Unverified
 		case run.Outcome == record.Done:
-			a.Status = report.DoneStep
+			a.Status = Done
 		case run.Alive(r.Now):
-			a.Status = report.Running
+			a.Status = Running
 		default:
-			a.Status = report.Stopped
+			a.Status = Stopped
 		}
 	}
 	return a

@@ -12,7 +12,6 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/sharding"
 )
 
 // Unsharded returns what is wrong with the new collection of an entry that has one, or "": the collection is sharded, and
@@ -24,12 +23,12 @@ func Unsharded(ctx context.Context, s *session.Session, db *mongo.Database, c pl
 	}
 	name, into := c.Name, c.Into
 	err = s.Do(ctx, func() error {
-		is, err := sharding.Of(ctx, db.Collection(name))
+		is, err := server.ShardingOf(ctx, db.Collection(name))
 		if err != nil || is == nil {
 			return err
 		}
-		copied, err := sharding.Of(ctx, db.Collection(into))
-		if err != nil || sharding.Alike(is, copied) {
+		copied, err := server.ShardingOf(ctx, db.Collection(into))
+		if err != nil || server.Alike(is, copied) {
 			return err
 		}
 		of, err := server.Specification(ctx, db.Collection(name))

@@ -4,12 +4,11 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
 
 // addRun adds a run of the conversion, which began after those that were added before. now is the time
 // of the server.
-func addRun(s *report.StepStatusOf, r *record.Run, now time.Time) {
+func addRun(s *StepProgress, r *record.Run, now time.Time) {
 	s.By = r.By.String()
 	s.Started, s.Updated, s.Reason = &r.Started, &r.Updated, r.Reason
 	s.PerSecond, s.SecondsLeft = 0, 0
@@ -23,15 +22,15 @@ func addRun(s *report.StepStatusOf, r *record.Run, now time.Time) {
 	if r.Kind == record.Undo {
 		switch {
 		case alive:
-			s.Status = report.BeingUndone
-		case s.Status == report.WasUndone: // as the runs say whose values it has restored
+			s.Status = BeingUndone
+		case s.Status == WasUndone: // as the runs say whose values it has restored
 		default:
-			s.Status = report.Stopped
+			s.Status = Stopped
 		}
 		return
 	}
 	if r.Undone != nil && r.Undone.Complete {
-		s.Status, s.Read, s.Changed, s.Skipped, s.Verified = report.WasUndone, 0, 0, 0, nil
+		s.Status, s.Read, s.Changed, s.Skipped, s.Verified = WasUndone, 0, 0, 0, nil
 		return
 	}
 	if r.Progress.Documents > 0 {
@@ -47,14 +46,14 @@ func addRun(s *report.StepStatusOf, r *record.Run, now time.Time) {
 	}
 	switch {
 	case alive:
-		s.Status = report.Running
+		s.Status = Running
 	case r.Outcome == record.Done:
-		s.Status, s.Read = report.DoneStep, s.Documents
+		s.Status, s.Read = Done, s.Documents
 	default:
-		s.Status = report.Stopped
+		s.Status = Stopped
 	}
 	if r.Undone != nil {
-		s.Status, s.Reason = report.Stopped, "the undo is not complete"
+		s.Status, s.Reason = Stopped, "the undo is not complete"
 	}
 	if took := r.Updated.Sub(r.Started).Seconds(); took > 0 && r.Progress.Read > 0 {
 		s.PerSecond = float64(r.Progress.Read) / took

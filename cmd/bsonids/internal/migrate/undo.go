@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
@@ -13,7 +14,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
@@ -27,10 +27,17 @@ type UndoOptions struct {
 	WithoutLost, WithoutRecord bool
 }
 
+// UndoneStep is the result of the undo of one conversion. Begun is false if there was nothing to undo.
+type UndoneStep struct {
+	Step
+	Begun  bool           `json:"undone"`
+	Result convert.Undone `json:"result"`
+}
+
 // Undo undoes all conversions of a migration, as the record and the undo logs in its directory have them, in the opposite order
 // of the work. The state must be locked if the undo writes. putBack is called before anything is changed: it puts the
 // collections back in whose places there are copies. The steps are valid with an error, too.
-func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.State, putBack func() error) (steps []report.UndoneStep, err error) {
+func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.State, putBack func() error) (steps []UndoneStep, err error) {
 	if o.Write {
 		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), s.Warn)
 	}
@@ -56,7 +63,7 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 		return nil, err
 	}
 	if len(olds) == 0 && !slices.ContainsFunc(state.Conversions(), func(c string) bool {
-		return recorded.Step(c, plan.Step{}.Task).Status != report.NotBegun
+		return recorded.Step(c, plan.Step{}.Task).Status != NotBegun
 	}) && len(broken) == 0 {
 		return nil, failure.Usagef("%s: nothing was converted by the plan, as the record and the directory tell", state.Dir())
 	}
@@ -84,7 +91,7 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 		}) {
 			continue
 		}
-		steps = append(steps, report.UndoneStep{Step: recorded.Step(state.Plan.Conversion(st.Task), st.Task).Step})
+		steps = append(steps, UndoneStep{Step: recorded.Step(state.Plan.Conversion(st.Task), st.Task).Step})
 	}
 	if !o.Write {
 		return steps, denied

@@ -14,7 +14,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
@@ -34,7 +33,7 @@ type restoration struct {
 
 // restore restores the old values of a conversion, or finds what it would restore. The result, which lacks the step, is
 // valid with an error, too.
-func restore(ctx context.Context, s *session.Session, o UndoOptions, state *plan.State, recorded *Recorded, old *Old) (u report.UndoneStep, err error) {
+func restore(ctx context.Context, s *session.Session, o UndoOptions, state *plan.State, recorded *Recorded, old *Old) (u UndoneStep, err error) {
 	what, err := Describe(state.Plan.Database, old.Task)
 	if err != nil {
 		return u, err

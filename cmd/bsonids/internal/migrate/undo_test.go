@@ -20,11 +20,10 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
@@ -37,7 +36,7 @@ type messages struct {
 func (m *messages) Warn(format string, args ...any) {
 	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
-func (m *messages) Progress(int64, string, string) progress.Progress { return m }
+func (m *messages) Progress(int64, string, string) terminal.Progress { return m }
 func (m *messages) Add(n int)                                        { m.read += n }
 func (m *messages) Done()                                            { m.ended++ }
 func (m *messages) About(string)                                     {}
@@ -150,9 +149,9 @@ func (m *migrated) runs() []*record.Run {
 }
 
 // undo undoes the
-func (m *migrated) undo() (steps []report.UndoneStep, err error) { return m.undoWith(m.Context()) }
+func (m *migrated) undo() (steps []UndoneStep, err error) { return m.undoWith(m.Context()) }
 
-func (m *migrated) undoWith(ctx context.Context) (steps []report.UndoneStep, err error) {
+func (m *migrated) undoWith(ctx context.Context) (steps []UndoneStep, err error) {
 	m.Helper()
 	state, err := plan.Lock(m.dir)
 	if err != nil {
@@ -193,7 +192,7 @@ func (m *migrated) complete() bool {
 }
 
 // names returns the collections of steps in their order.
-func names(steps []report.UndoneStep) (all []string) {
+func names(steps []UndoneStep) (all []string) {
 	for _, s := range steps {
 		all = append(all, s.Step.Collection)
 	}
@@ -232,7 +231,7 @@ func TestUndo(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 	m.s.Put(m.collection("a"), m.after["a"]...)
-	if steps, err := m.undo(); err != nil || len(steps) != 3 || steps[0].Begun || steps[2].Status != report.WasUndone {
+	if steps, err := m.undo(); err != nil || len(steps) != 3 || steps[0].Begun || steps[2].Status != WasUndone {
 		t.Errorf("%+v, %v", steps, err)
 	}
 	m.same(map[string][]bson.Raw{"a": m.after["a"], "b": m.before["b"]})

@@ -17,9 +17,41 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
+
+// Proof is what bsonids verify found.
+type Proof struct {
+	Database string      `json:"database"`
+	Dump     *DumpProof  `json:"dump,omitempty"` // nil for a database of a server
+	Proven   bool        `json:"proven"`
+	Steps    []StepProof `json:"steps"`
+}
+
+// StepProof is the result of a proof of one conversion.
+type StepProof struct {
+	Step
+	Proven bool             `json:"proven"`
+	Basis  Basis            `json:"restsOn,omitempty"` // empty if the conversion has not begun or was undone
+	Result convert.Verified `json:"result"`
+}
+
+// Basis is what a proof is based on.
+type Basis string
+
+// The bases. A report says what each of them proves.
+const (
+	RestsOnUndoLog Basis = "undoLog"
+	RestsOnSource  Basis = "source" // the collection that was copied
+)
+
+// Left returns the number of values that were to be converted, or listed, and are left.
+func (p Proof) Left() (n int64) {
+	for _, s := range p.Steps {
+		n += s.Result.Left
+	}
+	return n
+}
 
 // verification is a proof of the conversions of a
 type verification struct {
@@ -31,7 +63,7 @@ type verification struct {
 }
 
 // Verify verifies all conversions of a migration, as the record has them, and as the undo logs in its directory tell.
-func Verify(ctx context.Context, s *session.Session, state *plan.State, allowChanged bool) (p report.Proof, err error) {
+func Verify(ctx context.Context, s *session.Session, state *plan.State, allowChanged bool) (p Proof, err error) {
 	v := &verification{Session: s, state: state, db: s.Client.Database(state.Plan.Database), allowChanged: allowChanged}
 	if v.recorded, err = ReadRecord(ctx, s, state.Plan.Database); failure.IsDenied(err) {
 		v.recorded, err = &Recorded{}, nil
@@ -47,7 +79,7 @@ func Verify(ctx context.Context, s *session.Session, state *plan.State, allowCha
 	if len(broken) > 0 {
 		return p, IncompleteLogs("nothing is proven", PutBack, broken...)
 	}
-	p = report.Proof{Database: state.Plan.Database, Proven: true, Steps: []report.StepProof{}}
+	p = Proof{Database: state.Plan.Database, Proven: true, Steps: []StepProof{}}
 	add := func(t kinds.Task, old *Old) error {
 		of, err := v.step(ctx, t, old)
 		if err != nil {
@@ -78,7 +110,7 @@ func Verify(ctx context.Context, s *session.Session, state *plan.State, allowCha
 }
 
 // step verifies one conversion. old is nil if nothing was converted in place.
-func (p *verification) step(ctx context.Context, t kinds.Task, old *Old) (out report.StepProof, err error) {
+func (p *verification) step(ctx context.Context, t kinds.Task, old *Old) (out StepProof, err error) {
 	conversion := p.state.Plan.Conversion(t)
 	out.Step = p.recorded.Step(conversion, t).Step
 	last := p.recorded.Last(conversion)
@@ -109,10 +141,10 @@ func (p *verification) step(ctx context.Context, t kinds.Task, old *Old) (out re
 	finished := last == nil || last.Outcome == record.Done
 	var v convert.Verified
 	if t.Into == "" {
-		out.Basis = report.RestsOnUndoLog
+		out.Basis = RestsOnUndoLog
 		v, err = p.inPlace(ctx, what, old)
 	} else {
-		out.Basis = report.RestsOnSource
+		out.Basis = RestsOnSource
 		var exchanged string
 		var dropped bool
 		if v, exchanged, dropped, err = p.copied(ctx, what, conversion); dropped {

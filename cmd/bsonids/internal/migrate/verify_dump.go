@@ -12,12 +12,18 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 )
+
+// DumpProof is the result of the comparison of a dump with its conversion.
+type DumpProof struct {
+	Path string `json:"path"`
+	Out  string `json:"out"`
+	offline.Verified
+}
 
 // VerifyDump proves that a file has the documents of the dump of a plan, each converted, and no others. One of the paths may be
 // "-" for stdin; both are empty for those that the plan and its directory name.
-func VerifyDump(ctx context.Context, m session.Messages, state *plan.State, path, converted string, stdin io.Reader) (p report.Proof, err error) {
+func VerifyDump(ctx context.Context, m session.Messages, state *plan.State, path, converted string, stdin io.Reader) (p Proof, err error) {
 	if path == "" {
 		last, err := state.Converted()
 		if err != nil {
@@ -51,11 +57,11 @@ func VerifyDump(ctx context.Context, m session.Messages, state *plan.State, path
 	if err != nil {
 		return p, err
 	}
-	p = report.Proof{Database: state.Plan.Database, Dump: &report.DumpProof{Path: path, Out: converted, Verified: v}, Proven: v.Holds(), Steps: []report.StepProof{}}
+	p = Proof{Database: state.Plan.Database, Dump: &DumpProof{Path: path, Out: converted, Verified: v}, Proven: v.Holds(), Steps: []StepProof{}}
 	for _, st := range d.Steps {
 		c := d.Of(v.Result, st)
-		proof := report.StepProof{Step: Fresh(st).Step, Basis: report.RestsOnSource, Proven: c.Wrong+c.Missing+c.Extra == 0}
-		proof.Status = report.DoneStep
+		proof := StepProof{Step: Fresh(st).Step, Basis: RestsOnSource, Proven: c.Wrong+c.Missing+c.Extra == 0}
+		proof.Status = Done
 		proof.Result = convert.Verified{Read: c.Equal + c.Wrong + c.Missing, New: c.Values, Left: c.Left, Proven: c.Equal, Wrong: c.Wrong, Missing: c.Missing, Extra: c.Extra}
 		p.Steps = append(p.Steps, proof)
 	}

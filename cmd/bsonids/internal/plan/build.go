@@ -9,7 +9,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -94,7 +93,7 @@ func (b *builder) field(f *Field, c survey.Collection) {
 		}
 		for _, e := range s.Evidence {
 			if kinds.StoredAs(e.Subtype) == f.Stored {
-				f.reasons(report.Headline(e), e.Reasons)
+				f.reasons(e.Headline(), e.Reasons)
 				f.symmetrics = e.Uninformative
 				if e.Settle != "" {
 					f.comment("- to determine the byte order: %s", e.Settle)
@@ -104,7 +103,7 @@ func (b *builder) field(f *Field, c survey.Collection) {
 		for _, e := range s.Forms {
 			if e.Form == string(f.Stored) {
 				nils += int64(e.Uninformative)
-				f.reasons(e.Form+": "+report.FormHeadline(e), e.Reasons)
+				f.reasons(e.Form+": "+e.Headline(), e.Reasons)
 			}
 		}
 	}

@@ -9,11 +9,27 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/constants"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/report"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/sharding"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/shell"
 )
+
+// Rewritten is a validator, a partial index or a view with UUIDs that are converted.
+type Rewritten struct {
+	Of string `json:"of"` // names it
+	Is string `json:"is"` // an expression of mongosh
+	// Becomes has the definition after the conversion: one, or one for each reading of UUIDs whose byte order cannot be told.
+	Becomes []Becomes `json:"becomes"`
+	When    string    `json:"when"` // to run the commands
+}
+
+// Becomes is a definition after the conversion.
+type Becomes struct {
+	// From is the kind as which UUIDs are read whose byte order cannot be told. It is empty if all can be told.
+	From     string   `json:"from,omitempty"`
+	Is       string   `json:"is"`
+	Commands []string `json:"commands"` // for mongosh
+}
 
 // definitionsComment explains the list of definitions.
 var definitionsComment = []string{
@@ -22,7 +38,7 @@ var definitionsComment = []string{
 }
 
 // Rewrite returns those of the definitions of the database that have UUIDs that the plan converts.
-func (p *Plan) Rewrite(all constants.Definitions) (out []report.Definition) {
+func (p *Plan) Rewrite(all constants.Definitions) (out []Rewritten) {
 	for _, d := range all {
 		var readings []string // of UUIDs whose byte order cannot be told
 		found := false
@@ -41,7 +57,7 @@ func (p *Plan) Rewrite(all constants.Definitions) (out []report.Definition) {
 		if !found {
 			continue
 		}
-		r := report.Definition{Of: d.String(), Is: shell.ValueOf(d.Is), When: p.when(d, all)}
+		r := Rewritten{Of: d.String(), Is: shell.ValueOf(d.Is), When: p.when(d, all)}
 		for _, from := range append([]string{""}, readings...) {
 			if from == "" && len(readings) > 0 {
 				continue
@@ -56,7 +72,7 @@ func (p *Plan) Rewrite(all constants.Definitions) (out []report.Definition) {
 				}
 				return nil
 			})
-			r.Becomes = append(r.Becomes, report.Becomes{From: from, Is: shell.ValueOf(is), Commands: p.commands(d, is)})
+			r.Becomes = append(r.Becomes, Becomes{From: from, Is: shell.ValueOf(is), Commands: p.commands(d, is)})
 		}
 		out = append(out, r)
 	}
@@ -180,7 +196,7 @@ func (p *Plan) commands(d constants.Definition, is bson.RawValue) []string {
 		}
 	}
 	if into != "" {
-		settings := sharding.Settings(d.All)
+		settings := server.CreateOptions(d.All)
 		for i := range settings {
 			if settings[i].Key == "validator" {
 				settings[i].Value = is
@@ -210,7 +226,7 @@ func (p *Plan) define(all constants.Definitions) (entries []Definition) {
 }
 
 // Unaccepted returns the names of those of the definitions that the plan does not accept as they are.
-func (p *Plan) Unaccepted(all []report.Definition) (names []string) {
+func (p *Plan) Unaccepted(all []Rewritten) (names []string) {
 	for _, r := range all {
 		if !slices.ContainsFunc(p.Definitions, func(d Definition) bool { return d.Of == r.Of && d.Is == r.Is && d.Accepted }) {
 			names = append(names, r.Of)

@@ -7,53 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/duplicates"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// Changed is what all runs of a conversion have changed, or would change.
-type Changed struct {
-	Values    int64 `json:"values"`
-	Documents int64 `json:"documents"`
-	Skipped   int64 `json:"documentsSkipped"`
-}
-
-// AppliedStep is what bsonids apply did, or would do, for one conversion.
-type AppliedStep struct {
-	Step
-	Changed
-	SkipList string `json:"skipList,omitempty"` // path of the file
-	// Late is the number of documents that the last pass has changed, if services write old values all the time.
-	Late int64 `json:"documentsLate,omitempty"`
-	// Findings are documents of a copy that differ from their sources.
-	Findings []convert.Skip `json:"findings,omitempty"`
-	// SkippedFor counts, by reason, the values that this run left as they are.
-	SkippedFor rule.Tally `json:"skippedFor,omitempty"`
-}
-
 // Applied is what bsonids apply did, or would do.
-type Applied struct {
-	Database string        `json:"database"`
-	Dir      string        `json:"-"`              // of the migration
-	Dump     *AppliedDump  `json:"dump,omitempty"` // nil for a database of a server
-	Written  bool          `json:"written"`
-	Finished bool          `json:"finished"` // all conversions have come to their ends
-	Steps    []AppliedStep `json:"steps"`
-	// Duplicates are of a dry run on a server; nil if no conversion changes an _id, or values of a unique index.
-	Duplicates *duplicates.Report `json:"duplicates,omitempty"`
-	// Definitions have UUIDs that are converted. A person changes them.
-	Definitions []Definition `json:"definitions,omitempty"`
-}
-
-// AppliedDump is the dump that was converted.
-type AppliedDump struct {
-	Path      string `json:"path"`
-	Out       string `json:"out,omitempty"` // empty for a dry run
-	SkipList  string `json:"skipList,omitempty"`
-	Constants int64  `json:"constantsLeft"` // in options, indexes and views
-}
+type Applied migrate.Applied
 
 // Text writes a as a table.
 func (a Applied) Text(w io.Writer) {
@@ -74,11 +35,11 @@ func (a Applied) Text(w io.Writer) {
 		lists = append(lists, a.Dump.SkipList)
 	}
 	for _, s := range a.Steps {
-		row := []any{terminal.Cell(s.Collection), s.text()}
+		row := []any{terminal.Cell(s.Collection), taskText(s.Task)}
 		if a.Written {
 			row = append(row, s.Values, s.Documents, s.Skipped, s.Status)
 		} else {
-			row = append(row, len(s.fields()), s.Values, s.Status)
+			row = append(row, len(fieldsOf(s.Task)), s.Values, s.Status)
 		}
 		t.AppendRow(row)
 		skipped += s.Skipped
@@ -91,7 +52,7 @@ func (a Applied) Text(w io.Writer) {
 	}
 	t.Render()
 	for _, s := range a.Steps {
-		s.findings(w, s.Findings)
+		findings(w, s.Task, s.Findings)
 	}
 	if len(why) > 0 {
 		fmt.Fprintln(w)
@@ -145,7 +106,7 @@ func (a Applied) end(w io.Writer) {
 		if s.Into != "" {
 			copies++
 		}
-		if s.Status == Unverified {
+		if s.Status == migrate.Unverified {
 			differ = append(differ, terminal.Cell(s.Into))
 		}
 	}

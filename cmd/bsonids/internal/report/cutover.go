@@ -8,24 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/cutover"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // Cutover is what a cutover did, or would do.
-type Cutover struct {
-	*record.Cutover
-	Database    string
-	Conversions map[string]rule.Conversion // by the name of the collection
-	Written     bool
-	RollBack    bool     // the old collections are put back, or would be
-	Files       []string // with the documents that were inserted or changed in new collections in spite of the fence
-	Again       bool     // it was released before
-	Release     string   // the command that releases the fence
-	Left        []string // collections whose validator is not restored, because another program changed it
-}
+type Cutover cutover.Result
 
 // planned is the state of a cutover that has not begun.
 const planned = "planned"
@@ -150,13 +140,13 @@ func (c Cutover) Text(w io.Writer) {
 	}
 }
 
-// drop returns the command for mongosh that drops a collection.
-func (c Cutover) drop(name string) string {
+// drop returns the command for mongosh that drops a collection of a database.
+func drop(database, name string) string {
 	quote := func(s string) string {
 		b, _ := json.Marshal(s)
 		return string(b)
 	}
-	return fmt.Sprintf("db.getSiblingDB(%s).getCollection(%s).drop()", quote(c.Database), quote(name))
+	return fmt.Sprintf("db.getSiblingDB(%s).getCollection(%s).drop()", quote(database), quote(name))
 }
 
 type releasedCollection struct {
@@ -167,12 +157,12 @@ type releasedCollection struct {
 }
 
 // Released is what a command did to release the fence.
-type Released struct{ Cutover }
+type Released cutover.Result
 
 func (c Released) document() any {
 	out := []releasedCollection{}
 	for _, x := range c.Collections {
-		out = append(out, releasedCollection{x.Name, (c.Written || c.Again) && !slices.Contains(c.Left, x.Name), x.Kept, c.drop(x.Kept)})
+		out = append(out, releasedCollection{x.Name, (c.Written || c.Again) && !slices.Contains(c.Left, x.Name), x.Kept, drop(c.Database, x.Kept)})
 	}
 	_, total := c.Refused(c.Updated)
 	return struct {
@@ -204,10 +194,10 @@ func (c Released) Text(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\nThe old collections are kept as they were. When nobody needs them any more, drop them in mongosh:")
 	for _, x := range c.Collections {
-		fmt.Fprintln(w, c.drop(x.Kept))
+		fmt.Fprintln(w, drop(c.Database, x.Kept))
 		for _, b := range x.Between {
 			if b.Merged {
-				fmt.Fprintln(w, c.drop(b.Name))
+				fmt.Fprintln(w, drop(c.Database, b.Name))
 			}
 		}
 	}

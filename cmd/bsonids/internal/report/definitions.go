@@ -4,28 +4,12 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// Definition is a validator, a partial index or a view with UUIDs that are converted.
-type Definition struct {
-	Of string `json:"of"` // names it
-	Is string `json:"is"` // an expression of mongosh
-	// Becomes has the definition after the conversion: one, or one for each reading of UUIDs whose byte order cannot be told.
-	Becomes []Becomes `json:"becomes"`
-	When    string    `json:"when"` // to run the commands
-}
-
-// Becomes is a definition after the conversion.
-type Becomes struct {
-	// From is the kind as which UUIDs are read whose byte order cannot be told. It is empty if all can be told.
-	From     string   `json:"from,omitempty"`
-	Is       string   `json:"is"`
-	Commands []string `json:"commands"` // for mongosh
-}
-
 // definitions writes the definitions that a person changes.
-func definitions(w io.Writer, all []Definition) {
+func definitions(w io.Writer, all []plan.Rewritten) {
 	if len(all) > 0 {
 		fmt.Fprintln(w, "\nThese definitions have UUIDs that are converted. The plan accepts that you change them in mongosh, or keep them:")
 	}

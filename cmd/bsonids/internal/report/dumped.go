@@ -4,19 +4,13 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/offline"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// DumpProof is the result of the comparison of a dump with its conversion.
-type DumpProof struct {
-	Path string `json:"path"`
-	Out  string `json:"out"`
-	offline.Verified
-}
-
-// write writes the proof as a table.
-func (p *DumpProof) write(w io.Writer) {
+// dumpProof writes the proof as a table.
+func dumpProof(w io.Writer, p *migrate.DumpProof) {
 	fmt.Fprintln(w)
 	facts(w, "documents of "+p.Path, p.Documents, "documents of "+p.Out+" equal to their converted source", p.Equal, "different", p.Wrong,
 		"missing", p.Missing, "without a source", p.Extra, "differences in metadata and files", p.Other)

@@ -8,7 +8,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // column is one way in which values are stored, in a table or a chart.
@@ -69,10 +68,10 @@ func judge(f scan.Field) (all []judged) {
 		case kinds.OfBinaryText:
 			stored = "text in binary"
 		}
-		all = append(all, judged{stored, FormHeadline(e), "named", e.Reasons, nil})
+		all = append(all, judged{stored, e.Headline(), "named", e.Reasons, nil})
 	}
 	for _, e := range f.Evidence {
-		j := judged{fmt.Sprintf("subtype %d", e.Subtype), Headline(e), "named", e.Reasons, nil}
+		j := judged{fmt.Sprintf("subtype %d", e.Subtype), e.Headline(), "named", e.Reasons, nil}
 		switch e.Verdict {
 		case scan.Undetermined:
 			j.Tone = "open"
@@ -95,21 +94,6 @@ func judge(f scan.Field) (all []judged) {
 			"a Go program stores {} for a struct whose UUID is private and has no codec: these values cannot be had back"}, nil})
 	}
 	return all
-}
-
-// FormHeadline describes the UUIDs of a field in one form in a few words.
-func FormHeadline(e scan.FormEvidence) string { return terminal.Count(e.Distinct, "distinct UUID") }
-
-// Headline returns the verdict of e in one sentence.
-func Headline(e scan.Evidence) string {
-	verdict := string(e.Verdict)
-	switch e.Verdict {
-	case scan.Undetermined:
-		verdict = "byte order undetermined"
-	case scan.Mixed:
-		verdict = "several byte orders"
-	}
-	return fmt.Sprintf("%s (%s)", verdict, terminal.Count(e.Distinct, "distinct value"))
 }
 
 // converted returns how many of the distinct values a conversion would convert, from each order that it

@@ -5,42 +5,12 @@ import (
 	"io"
 	"slices"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // Proof is what bsonids verify found.
-type Proof struct {
-	Database string      `json:"database"`
-	Dump     *DumpProof  `json:"dump,omitempty"` // nil for a database of a server
-	Proven   bool        `json:"proven"`
-	Steps    []StepProof `json:"steps"`
-}
-
-// StepProof is the result of a proof of one conversion.
-type StepProof struct {
-	Step
-	Proven bool             `json:"proven"`
-	Basis  Basis            `json:"restsOn,omitempty"` // empty if the conversion has not begun or was undone
-	Result convert.Verified `json:"result"`
-}
-
-// Basis is what a proof is based on.
-type Basis string
-
-// The bases. [Proof.Text] writes what each of them proves.
-const (
-	RestsOnUndoLog Basis = "undoLog"
-	RestsOnSource  Basis = "source" // the collection that was copied
-)
-
-// Left returns the number of values that were to be converted, or listed, and are left.
-func (p Proof) Left() (n int64) {
-	for _, s := range p.Steps {
-		n += s.Result.Left
-	}
-	return n
-}
+type Proof migrate.Proof
 
 // Text writes the results as a table.
 func (p Proof) Text(w io.Writer) {
@@ -58,17 +28,17 @@ func (p Proof) Text(w io.Writer) {
 		case s.Basis == "", s.Result.Finished != nil && !*s.Result.Finished:
 			result += ": " + string(s.Status)
 		}
-		t.AppendRow([]any{terminal.Cell(s.Collection), s.text(), v.Read, v.Old, v.Left, v.Proven, v.Wrong + v.Missing + v.Extra, v.Changed + v.Gone, result})
+		t.AppendRow([]any{terminal.Cell(s.Collection), taskText(s.Task), v.Read, v.Old, v.Left, v.Proven, v.Wrong + v.Missing + v.Extra, v.Changed + v.Gone, result})
 	}
 	t.Render()
 	for _, s := range p.Steps {
-		s.findings(w, s.Result.Skips)
+		findings(w, s.Task, s.Result.Skips)
 	}
 	if p.Dump != nil {
-		p.Dump.write(w)
+		dumpProof(w, p.Dump)
 	}
 	but := ""
-	if n := p.Left(); n > 0 {
+	if n := migrate.Proof(p).Left(); n > 0 {
 		but = fmt.Sprintf(" but %d, which the decisions leave", n)
 	}
 	switch {
@@ -76,13 +46,13 @@ func (p Proof) Text(w io.Writer) {
 		fmt.Fprintf(w, "\nProven by the dump, and the evidence of its plan: %s holds its documents in their order, each converted%s, byte for byte, and no others.\n", p.Dump.Out, but)
 	case p.Proven:
 		what := "all values are converted, and none is lost."
-		if left := p.Left(); left > 0 {
+		if left := migrate.Proof(p).Left(); left > 0 {
 			what = fmt.Sprintf("no value is lost, and all are converted but %d, which are left; the skip lists have them with the reasons.", left)
 		}
 		fmt.Fprintf(w, "\nProven by the undo logs and the sources of the copies: %s\n", what)
 	default:
 		fmt.Fprintln(w, "\nNot proven.")
-		if slices.ContainsFunc(p.Steps, func(s StepProof) bool { return !s.Proven && s.Result.Changed+s.Result.Gone > 0 }) {
+		if slices.ContainsFunc(p.Steps, func(s migrate.StepProof) bool { return !s.Proven && s.Result.Changed+s.Result.Gone > 0 }) {
 			fmt.Fprintln(w, "To accept documents that other programs changed or deleted since, give --allow-changed.")
 		}
 	}
@@ -90,16 +60,9 @@ func (p Proof) Text(w io.Writer) {
 
 // Undone is what bsonids undo did, or would do.
 type Undone struct {
-	Database string       `json:"database"`
-	Written  bool         `json:"written"`
-	Steps    []UndoneStep `json:"steps"`
-}
-
-// UndoneStep is the result of the undo of one conversion. Begun is false if there was nothing to undo.
-type UndoneStep struct {
-	Step
-	Begun  bool           `json:"undone"`
-	Result convert.Undone `json:"result"`
+	Database string               `json:"database"`
+	Written  bool                 `json:"written"`
+	Steps    []migrate.UndoneStep `json:"steps"`
 }
 
 // Text writes the results as a table.
@@ -116,16 +79,16 @@ func (u Undone) Text(w io.Writer) {
 		r, note := s.Result, ""
 		accepted, left, foreign = accepted || r.Accepted, left+r.Left, foreign+r.Foreign
 		switch {
-		case s.Into != "" && s.Status == NotBegun, s.Into == "" && !s.Begun:
+		case s.Into != "" && s.Status == migrate.NotBegun, s.Into == "" && !s.Begun:
 			note = "not begun"
 		case s.Into != "":
 			note = "a copy: drop " + terminal.Cell(s.Into) + " if you do not need it"
 		}
-		t.AppendRow([]any{terminal.Cell(s.Collection), s.text(), r.Restored, r.Already, r.Gone, r.Changed, note})
+		t.AppendRow([]any{terminal.Cell(s.Collection), taskText(s.Task), r.Restored, r.Already, r.Gone, r.Changed, note})
 	}
 	t.Render()
 	for _, s := range u.Steps {
-		s.findings(w, s.Result.Skips)
+		findings(w, s.Task, s.Result.Skips)
 	}
 	if foreign > 0 {
 		fmt.Fprintf(w, "\n%d values of the new representation are not in the undo log: other programs or other runs wrote them, and undo leaves them.\n", foreign)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/migrate"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 )
 
@@ -156,11 +157,11 @@ func TestPercent(t *testing.T) {
 
 // Copies that differ from their collections are named, and the conversion is not said to be done.
 func TestApplyUnverified(t *testing.T) {
-	step := func(name, into string, status StepStatus) AppliedStep {
-		return AppliedStep{Step: Step{Task: kinds.Task{Collection: name, Into: into}, Status: status}}
+	step := func(name, into string, status migrate.StepStatus) migrate.AppliedStep {
+		return migrate.AppliedStep{Step: migrate.Step{Task: kinds.Task{Collection: name, Into: into}, Status: status}}
 	}
-	a := Applied{Database: "db", Dir: "dir", Written: true, Finished: true, Steps: []AppliedStep{step("a", "a_new", Unverified), step("b", "b_new", DoneStep), step("c", "", DoneStep)}}
+	a := Applied{Database: "db", Dir: "dir", Written: true, Finished: true, Steps: []migrate.AppliedStep{step("a", "a_new", migrate.Unverified), step("b", "b_new", migrate.Done), step("c", "", migrate.Done)}}
 	has(t, tableOf(a), []string{"1 of 2 copies still differed from their collections: a_new. "}, []string{"Done."})
-	a.Steps[0].Status = DoneStep
+	a.Steps[0].Status = migrate.Done
 	has(t, tableOf(a), []string{"Done."}, nil)
 }

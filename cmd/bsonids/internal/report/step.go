@@ -14,26 +14,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// StepStatus is how far a conversion of a plan has come.
-type StepStatus string
-
-// The statuses.
-const (
-	NotBegun    StepStatus = "not begun"
-	Running     StepStatus = "running"
-	Stopped     StepStatus = "stopped"
-	DoneStep    StepStatus = "done"
-	Unverified  StepStatus = "not verified" // the copy differs from its source
-	WasUndone   StepStatus = "undone"
-	BeingUndone StepStatus = "being undone"
-)
-
-// Step is one conversion of a plan, and how far it is. All reports about conversions have it.
-type Step struct {
-	kinds.Task
-	Status StepStatus `json:"status"`
-}
-
 // taskText returns what is converted, without the collection.
 func taskText(t kinds.Task) string {
 	text := strings.TrimPrefix(kinds.Describe(t.Pairs), "from ")
@@ -46,15 +26,9 @@ func taskText(t kinds.Task) string {
 	return text
 }
 
-// text returns what is converted, without the collection.
-func (s Step) text() string {
-	text := taskText(s.Task)
-	return text
-}
-
-// fields returns the names of the fields that are converted.
-func (s Step) fields() (names []string) {
-	for _, p := range s.Pairs {
+// fieldsOf returns the names of the fields that are converted.
+func fieldsOf(t kinds.Task) (names []string) {
+	for _, p := range t.Pairs {
 		names = append(names, p.Fields...)
 	}
 	slices.Sort(names)
@@ -65,11 +39,11 @@ func (s Step) fields() (names []string) {
 const printed = 10
 
 // findings writes findings about the documents of the conversion.
-func (s Step) findings(w io.Writer, found []convert.Skip) {
+func findings(w io.Writer, t kinds.Task, found []convert.Skip) {
 	if len(found) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s, %s:\n", terminal.Cell(s.Collection), s.text())
+	fmt.Fprintf(w, "\n%s, %s:\n", terminal.Cell(t.Collection), taskText(t))
 	list(w, found[:min(len(found), printed)], func(f convert.Skip) []any { return []any{mongosh(f.ID), f.Reason} }, "_id", "finding")
 	if n := len(found) - printed; n > 0 {
 		fmt.Fprintf(w, "… and %d more; --output json lists them\n", n)

@@ -11,8 +11,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
 // Session is what one command has on one server.
@@ -31,7 +31,7 @@ type Messages interface {
 	Warn(format string, args ...any)
 	// Progress shows how many documents of a collection were read. total is the number of documents to
 	// read, or -1 if it is not known. doing says what is done, such as "scanning".
-	Progress(total int64, doing, namespace string) progress.Progress
+	Progress(total int64, doing, namespace string) terminal.Progress
 	// About sets the collection that further messages are about.
 	About(namespace string)
 	// Child returns the messages of one of several collections that are worked on at once.

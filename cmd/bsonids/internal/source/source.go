@@ -13,7 +13,7 @@ import (
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
@@ -63,7 +63,7 @@ type Taker interface {
 
 // Read makes a pass over the documents of a collection of a server, which begins again if the server is lost
 // while patient allows it. show is called with the number of documents to read.
-func (c Collection) Read(ctx context.Context, patient *patience.Patience, show func(total int64) progress.Progress, to Taker) (read Readout, err error) {
+func (c Collection) Read(ctx context.Context, patient *patience.Patience, show func(total int64) terminal.Progress, to Taker) (read Readout, err error) {
 	err = patient.Pass(ctx, func(progress func(int)) error {
 		to.Forget()
 		read = Readout{Mode: All}

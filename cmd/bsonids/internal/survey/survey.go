@@ -19,11 +19,9 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/progress"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/sharding"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/source"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
@@ -61,7 +59,7 @@ type Collection struct {
 	// Unexchangeable is why a cutover cannot put a copy in its place; empty if it can.
 	Unexchangeable string
 	// Sharded is how it is sharded; nil if it is not. Settings are those that listCollections has as options.
-	Sharded  *sharding.Sharded
+	Sharded  *server.Sharded
 	Settings bson.Raw
 }
 
@@ -92,7 +90,7 @@ type Options struct {
 	Needed   []string // those of Only without which there is no survey
 	Sample   bool     // whether a sample is read of each other collection, for references
 	Patience *patience.Patience
-	Progress func(total int64, doing, namespace string) progress.Progress
+	Progress func(total int64, doing, namespace string) terminal.Progress
 	// Filters are the filters by which collections are read, once by each. Others are read without a filter.
 	Filters map[string][]Filter
 }
@@ -276,7 +274,7 @@ func (s *surveyor) read(ctx context.Context, spec mongo.CollectionSpecification,
 	}
 	if whole {
 		s.describe(&c, spec)
-		c.Sharded, err = patience.Ask(ctx, s.Patience, func() (*sharding.Sharded, error) { return sharding.Of(ctx, s.db.Collection(spec.Name)) })
+		c.Sharded, err = patience.Ask(ctx, s.Patience, func() (*server.Sharded, error) { return server.ShardingOf(ctx, s.db.Collection(spec.Name)) })
 		if err != nil && failure.Explain(err, "").Kind != failure.Denied { // apply asks again, and a server refuses by itself what it cannot do
 			return err
 		}
@@ -289,7 +287,7 @@ func (s *surveyor) read(ctx context.Context, spec mongo.CollectionSpecification,
 		}
 	}
 	begin := time.Now() // which counts the first answer, and passes that were begun again
-	read, err := from.Read(ctx, s.Patience, func(total int64) progress.Progress {
+	read, err := from.Read(ctx, s.Patience, func(total int64) terminal.Progress {
 		return s.Progress(total, doing, s.db.Name()+"."+spec.Name)
 	}, collector)
 	if len(f.Query) > 0 && failure.Means(err, failure.BadValue) {

@@ -1,4 +1,4 @@
-package sharding
+package server
 
 import (
 	"slices"
@@ -42,7 +42,7 @@ func TestOf(t *testing.T) {
 			}
 			return f
 		}
-		got, err := Of(t.Context(), s.Client.Database("d").Collection("c"))
+		got, err := ShardingOf(t.Context(), s.Client.Database("d").Collection("c"))
 		if err != nil || got.String() != tt.want {
 			t.Errorf("%s: %s, %v; want %s", name, got, err, tt.want)
 		}

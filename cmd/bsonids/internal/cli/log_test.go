@@ -1,4 +1,4 @@
-package logs
+package cli
 
 import (
 	"bytes"
@@ -31,10 +31,10 @@ func (c *clock) pass(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
-func TestText(t *testing.T) {
+func TestLogText(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	l := New(&out, Text, false, c.now)
+	l := newLog(&out, logText, false, c.now)
 	l.Message(slog.LevelWarn, "no collection yet")
 	l.About("shop.orders")
 	task := l.Begin(4000, "scanning", "shop.a b=\"c\"\n")
@@ -59,10 +59,10 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestJSON(t *testing.T) {
+func TestLogJSON(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	l := New(&out, JSON, false, c.now)
+	l := newLog(&out, logJSON, false, c.now)
 	l.About("shop.orders")
 	l.Message(slog.LevelError, "two\nlines \u202e \"quoted\"")
 	l.Begin(7, "converting", "shop.orders").Add(3)
@@ -90,7 +90,7 @@ func TestJSON(t *testing.T) {
 func TestNeverSilent(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	l := New(&out, Text, false, c.now)
+	l := newLog(&out, logText, false, c.now)
 	last, lines := c.now(), 0
 	run := func(d time.Duration) {
 		for end := c.now().Add(d); c.now().Before(end); {
@@ -118,7 +118,7 @@ func TestNeverSilent(t *testing.T) {
 func TestQuiet(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	l := New(&out, Text, true, c.now)
+	l := newLog(&out, logText, true, c.now)
 	task := l.Begin(1, "scanning", "a.b")
 	c.pass(time.Hour)
 	l.Beat()
@@ -139,7 +139,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe
 
 // A log that cannot be written does not stop the command.
 func TestBrokenPipe(t *testing.T) {
-	l := New(brokenPipe{}, JSON, false, time.Now)
+	l := newLog(brokenPipe{}, logJSON, false, time.Now)
 	l.Start()
 	l.Begin(1, "scanning", "a.b").Done()
 	l.Message(slog.LevelError, "e")
@@ -151,7 +151,7 @@ func TestBrokenPipe(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	l := New(&out, Text, false, c.now)
+	l := newLog(&out, logText, false, c.now)
 	task := l.Begin(-1, "scanning", "a.b")
 	var wg sync.WaitGroup
 	for range 8 {

@@ -1,6 +1,4 @@
-// Package logs writes the messages of a command to a log: a line for each, with the time, the level
-// and the collection. While a command runs, the log has a line at least every 30 seconds.
-package logs
+package cli
 
 import (
 	"context"
@@ -16,19 +14,19 @@ import (
 
 // The formats of a log.
 const (
-	Text = "text" // time, level, collection, message, and attributes as key=value
-	JSON = "json" // an object for each line
+	logText = "text" // time, level, collection, message, and attributes as key=value
+	logJSON = "json" // an object for each line
 )
 
 const (
-	// silence is the time after which [Log.Beat] writes a line.
+	// silence is the time after which [log.Beat] writes a line.
 	silence = 25 * time.Second
-	// tick is the interval at which a running command calls [Log.Beat].
+	// tick is the interval at which a running command calls [log.Beat].
 	tick = 2 * time.Second
 )
 
-// Log writes log lines. It is safe for concurrent use.
-type Log struct {
+// log writes log lines. It is safe for concurrent use.
+type log struct {
 	w     io.Writer
 	json  *slog.JSONHandler // nil for text
 	level slog.Level        // lines of lower levels are not written
@@ -39,25 +37,25 @@ type Log struct {
 	start      time.Time // of the command
 	last       time.Time // of the last line
 	collection string    // that the command is about, or ""
-	task       *Task     // the last task that was begun, or nil
+	task       *logTask  // the last task that was begun, or nil
 }
 
-// New returns a log that writes to w in the given format, Text or JSON. A quiet log has only
+// newLog returns a log that writes to w in the given format, logText or logJSON. A quiet log has only
 // warnings and errors.
-func New(w io.Writer, format string, quiet bool, now func() time.Time) *Log {
+func newLog(w io.Writer, format string, quiet bool, now func() time.Time) *log {
 	t := now()
-	l := &Log{w: w, level: slog.LevelInfo, now: now, start: t, last: t}
+	l := &log{w: w, level: slog.LevelInfo, now: now, start: t, last: t}
 	if quiet {
 		l.level = slog.LevelWarn
 	}
-	if format == JSON {
+	if format == logJSON {
 		l.json = slog.NewJSONHandler(w, nil)
 	}
 	return l
 }
 
-// Start calls [Log.Beat] periodically until [Log.Stop].
-func (l *Log) Start() {
+// Start calls [log.Beat] periodically until [log.Stop].
+func (l *log) Start() {
 	stop := make(chan struct{})
 	l.stop = stop
 	go func() {
@@ -75,29 +73,29 @@ func (l *Log) Start() {
 }
 
 // Stop ends what Start began, if it was called.
-func (l *Log) Stop() {
+func (l *log) Stop() {
 	if l.stop != nil {
 		close(l.stop)
 		l.stop = nil
 	}
 }
 
-// About sets the collection of the lines that are not about a [Task].
-func (l *Log) About(collection string) {
+// About sets the collection of the lines that are not about a [logTask].
+func (l *log) About(collection string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.collection = collection
 }
 
 // Message writes a warning or an error.
-func (l *Log) Message(level slog.Level, text string) {
+func (l *log) Message(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.write(level, text, l.collection)
 }
 
 // Beat writes what the command is doing if the log had no line for a while.
-func (l *Log) Beat() {
+func (l *log) Beat() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch now := l.now(); {
@@ -110,7 +108,7 @@ func (l *Log) Beat() {
 }
 
 // write writes a line. The caller holds l.mu. An error in writing the log must not stop the work.
-func (l *Log) write(level slog.Level, text, collection string, attrs ...slog.Attr) {
+func (l *log) write(level slog.Level, text, collection string, attrs ...slog.Attr) {
 	if level < l.level {
 		return
 	}
@@ -137,9 +135,9 @@ func (l *Log) write(level slog.Level, text, collection string, attrs ...slog.Att
 	_, _ = io.WriteString(l.w, line+"\n") // one call of Write
 }
 
-// Task is a part of the work of a command that reads documents.
-type Task struct {
-	log               *Log
+// logTask is a part of the work of a command that reads documents.
+type logTask struct {
+	log               *log
 	doing, collection string
 	total             int64
 	start             time.Time
@@ -148,10 +146,10 @@ type Task struct {
 
 // Begin writes that a task begins. doing says what it does, such as "scanning". total is the number
 // of documents to read, or -1 if it is not known.
-func (l *Log) Begin(total int64, doing, collection string) *Task {
+func (l *log) Begin(total int64, doing, collection string) *logTask {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.task = &Task{log: l, doing: doing, collection: collection, total: total, start: l.now()}
+	l.task = &logTask{log: l, doing: doing, collection: collection, total: total, start: l.now()}
 	var attrs []slog.Attr
 	if total >= 0 {
 		attrs = append(attrs, slog.Int64("total", total))
@@ -161,10 +159,10 @@ func (l *Log) Begin(total int64, doing, collection string) *Task {
 }
 
 // Add adds n documents.
-func (t *Task) Add(n int) { t.documents.Add(int64(n)) }
+func (t *logTask) Add(n int) { t.documents.Add(int64(n)) }
 
 // Done writes that the task ended. It may be called more than once.
-func (t *Task) Done() {
+func (t *logTask) Done() {
 	l := t.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +172,7 @@ func (t *Task) Done() {
 	}
 }
 
-func (t *Task) attrs(now time.Time) []slog.Attr {
+func (t *logTask) attrs(now time.Time) []slog.Attr {
 	attrs := []slog.Attr{slog.Int64("documents", t.documents.Load())}
 	if t.total >= 0 {
 		attrs = append(attrs, slog.Int64("total", t.total))

@@ -1,6 +1,4 @@
-// Package sharding tells how a collection is distributed over the shards of a cluster, and which commands shard
-// another one in the same way.
-package sharding
+package server
 
 import (
 	"context"
@@ -14,7 +12,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/shell"
 )
 
@@ -24,10 +21,10 @@ type Sharded struct {
 	Unique bool     // the key
 }
 
-// Of returns how a collection is sharded, or nil if it is not, or if no router of a cluster answers. A user who may not
+// ShardingOf returns how a collection is sharded, or nil if it is not, or if no router of a cluster answers. A user who may not
 // read config.collections is told by collStats whether it is sharded, and not by which key.
-func Of(ctx context.Context, coll *mongo.Collection) (*Sharded, error) {
-	r, err := server.RouterOf(ctx, coll.Database())
+func ShardingOf(ctx context.Context, coll *mongo.Collection) (*Sharded, error) {
+	r, err := RouterOf(ctx, coll.Database())
 	if err != nil || r == nil {
 		return nil, err
 	}
@@ -120,7 +117,7 @@ func sameKey(a, b bson.Raw) bool {
 func (s *Sharded) Commands(database, name string, settings bson.Raw, there bool) (commands []string) {
 	if !there {
 		create := []string{shell.Text(name)}
-		if options := Settings(settings); len(options) > 0 {
+		if options := CreateOptions(settings); len(options) > 0 {
 			create = append(create, shell.Expression(options))
 		}
 		commands = append(commands, shell.Call(shell.Database(database)+".createCollection", create...))
@@ -140,8 +137,8 @@ func (s *Sharded) Commands(database, name string, settings bson.Raw, there bool)
 	return append(commands, shell.Call("sh.shardCollection", shard...))
 }
 
-// Settings returns the options of a collection with which another one can be made.
-func Settings(options bson.Raw) (settings bson.D) {
+// CreateOptions returns the options of a collection with which another one can be made.
+func CreateOptions(options bson.Raw) (settings bson.D) {
 	if bson.Unmarshal(options, &settings) != nil {
 		return nil
 	}
