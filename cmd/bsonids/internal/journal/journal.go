@@ -204,15 +204,25 @@ type Writer struct {
 	err  error // the first error; what the file has after it is not known
 }
 
-// NewWriter returns a writer that appends at the offset end. It cuts a torn tail off.
+// NewWriter returns a writer that appends at the offset end, which is after the last whole record. It cuts a record off that
+// the file ends before, and nothing else: the error wraps [ErrDamaged] if the file has something else there.
 func NewWriter(f File, id string, end int64) (*Writer, error) {
 	size, err := f.Seek(0, io.SeekEnd)
-	if err == nil && size > end {
-		if err = f.Truncate(end); err == nil {
-			err = f.Sync()
-		}
+	if err != nil {
+		return nil, err
 	}
-	return &Writer{file: f, id: id, end: end}, err
+	switch _, _, err := NewReader(f, id, end, size).Next(); {
+	case err == io.EOF:
+	case errors.Is(err, errTorn):
+		if err = errors.Join(f.Truncate(end), f.Sync()); err != nil {
+			return nil, err
+		}
+	case err == nil:
+		return nil, broken(ErrDamaged, end)
+	default:
+		return nil, err
+	}
+	return &Writer{file: f, id: id, end: end}, nil
 }
 
 // First returns the content of a file that begins with the line format and has a first record.

@@ -182,7 +182,7 @@ func TestCut(t *testing.T) {
 }
 
 // A wrong bit is damage, except in the last record, of which it is not known whether it was whole:
-// the size that another file has tells.
+// the size that another file has tells. A writer does not cut it off.
 func TestWrongBit(t *testing.T) {
 	m, offsets := written(t, "abc", records)
 	last := offsets[len(records)-1]
@@ -195,6 +195,10 @@ func TestWrongBit(t *testing.T) {
 			case int64(i) >= last:
 				if err != nil || end != last || !slices.Equal(got, records[:len(records)-1]) {
 					t.Fatalf("byte %d: %q up to %d, %v", i, got, end, err)
+				}
+				was := slices.Clone(bad.b)
+				if _, err := NewWriter(bad, "abc", end); !errors.Is(err, ErrDamaged) || !bytes.Equal(bad.b, was) {
+					t.Fatalf("byte %d: a writer is made, %v, or cuts what is damaged", i, err)
 				}
 			case i < len(format):
 				if !errors.Is(err, ErrFormat) {

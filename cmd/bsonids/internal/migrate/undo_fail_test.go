@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -18,7 +19,8 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
-// If undo logs are missing, cut off or damaged, all are named, and nothing is written. A flag restores the rest.
+// If undo logs are missing, cut off or damaged, all are named, and nothing is written. A flag restores the rest, and leaves the
+// files as they are: they may have old values.
 func TestUndoWithoutLogs(t *testing.T) {
 	for what, spoil := range map[string]func(path string, b []byte) error{
 		"removed":  func(path string, _ []byte) error { return os.Remove(path) },
@@ -52,9 +54,18 @@ func TestUndoWithoutLogs(t *testing.T) {
 			if m.same(m.after); len(m.runs()) != recorded {
 				t.Errorf("%s of %s: it is recorded", what, of)
 			}
+			left := make(map[string][]byte)
+			for _, path := range spoilt {
+				left[path], _ = os.ReadFile(path)
+			}
 			m.o.WithoutLost = true
 			if steps, err := m.undo(); err != nil || len(steps) != 3 || slices.ContainsFunc(spoilt, func(path string) bool { return !strings.Contains(strings.Join(m.warnings, "\n"), path) }) {
 				t.Errorf("%s of %s: %+v, %v, %q", what, of, steps, err, m.warnings)
+			}
+			for path, b := range left {
+				if now, _ := os.ReadFile(path); !bytes.Equal(now, b) {
+					t.Errorf("%s of %s: %s had %d bytes, and has %d", what, of, path, len(b), len(now))
+				}
 			}
 			for name, docs := range m.before {
 				n := len(docs)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -141,14 +142,21 @@ func (w *restoration) begin(ctx context.Context) (*session.Claim, error) {
 	return c, nil
 }
 
-// end records that the values are restored, if all are, first in the record, and then in each log.
+// end records that the values are restored, if all are, first in the record, and then in each log that has lost nothing. The
+// others stay as they are.
 func (w *restoration) end(ctx context.Context, run *session.Claim, all bool) error {
 	if err := w.mark(ctx, run, all); err != nil || !all {
 		return err
 	}
 	note := undolog.Undone{By: run.Run(), At: run.Started()}
 	for _, u := range w.old.Logs {
-		if err := undolog.MarkUndone(u.Path(), note); err != nil {
+		if slices.Contains(w.old.LostRuns, u.Run) {
+			continue
+		}
+		switch err := undolog.MarkUndone(u.Path(), note); {
+		case errors.Is(err, journal.ErrDamaged):
+			w.Warn("%v: it stays as it is, and does not say that its values are restored", err)
+		case err != nil:
 			return files.FileError(err)
 		}
 	}

@@ -108,7 +108,8 @@ type Undone struct {
 	At time.Time `json:"at"`       // by the server
 }
 
-// MarkUndone appends to the log at path that its values are restored. A log that says so already is left.
+// MarkUndone appends to the log at path that its values are restored. A log that says so already is left, and so is one with a
+// damaged end, which may have old values: the error then wraps [journal.ErrDamaged].
 func MarkUndone(path string, u Undone) error {
 	r, err := open(path, os.O_RDWR)
 	if err != nil {
