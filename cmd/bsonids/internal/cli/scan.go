@@ -126,7 +126,7 @@ func (o *scanVerb) run(ctx context.Context) (err error) {
 	if len(o.collections) == 0 && len(views) > 0 {
 		r.Warnings = append(r.Warnings, leftOut(views))
 	}
-	if r.Collections, err = s.Judge(); err != nil {
+	if r.Collections, err = s.Decide(); err != nil {
 		return err
 	}
 	for i := range r.Collections {

@@ -23,11 +23,11 @@ var errNotBegun = errors.New("not begun")
 
 // stages are what is done with the batches of a collection.
 type stages[B any] struct {
-	// plan makes a batch of at most size documents, or of as many as pace admits at once. A page may have
+	// batch makes a batch of at most size documents, or of as many as pace admits at once. A page may have
 	// several batches.
-	plan func(docs []bson.Raw) (B, error)
-	size int
-	pace *patience.Pace
+	batch func(docs []bson.Raw) (B, error)
+	size  int
+	pace  *patience.Pace
 	// prepare is called with up to ahead batches that have been read meanwhile, for one group after
 	// the other, and with one if there is a limit, which several at once would exceed. The context is for
 	// waiting and ends with that of inBatches.
@@ -94,7 +94,7 @@ func inBatches[B any](ctx context.Context, p *documents.Pages, patient *patience
 	begun := int64(0)
 	err := p.Each(reading, patient, func(docs []bson.Raw) error {
 		for docs := range slices.Chunk(docs, s.pace.Batch(s.size)) {
-			b, err := s.plan(docs)
+			b, err := s.batch(docs)
 			if err != nil {
 				return err
 			}

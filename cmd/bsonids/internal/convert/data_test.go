@@ -26,7 +26,7 @@ func newLog(dir string, minute int) *undolog.Log {
 // entryOf returns the entry of a document that is about to be converted.
 func entryOf(t testing.TB, c rule.Conversion, doc any) undolog.Entry {
 	t.Helper()
-	p, err := c.Plan(marshal(t, doc))
+	p, err := c.Edits(marshal(t, doc))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,8 +68,8 @@ func filtered(query bson.D) (v bson.RawValue, err error) {
 }
 
 // planOf returns what to change in a document.
-func (r *runner) planOf(doc bson.Raw) (rule.Plan, error) {
-	p, err := r.Conversion.Plan(doc)
+func (r *runner) planOf(doc bson.Raw) (rule.Edits, error) {
+	p, err := r.Conversion.Edits(doc)
 	p.Sharded(doc, r.key)
 	return p, err
 }

@@ -93,8 +93,8 @@ type runner struct {
 
 type batch struct {
 	documents int
-	plans     []Planned // after prepare, those that are to be written
-	logged    int64     // the size of the undo log that has their entries
+	edits     []edit // after prepare, those that are to be written
+	logged    int64  // the size of the undo log that has their entries
 }
 
 // InPlace converts the values of a collection, except those in _id. It reads the collection from its beginning, and again
@@ -136,22 +136,22 @@ func (r *runner) pass(ctx context.Context) error {
 	// The pages are not smaller than usual if the batches are: some servers read the whole collection
 	// for each page.
 	p := &documents.Pages{Collection: r.coll, Projection: withKey(r.Conversion.Projection(), r.key), Filter: r.Query, Size: int64(max(r.Batch, batchSize))}
-	err := inBatches(ctx, p, r.Patience, stages[batch]{r.plan, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
+	err := inBatches(ctx, p, r.Patience, stages[batch]{r.batchOf, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
 	err = r.there.after(ctx, err)
 	r.res.Late = r.res.Changed - changed
 	return errors.Join(err, r.SkipList.Sync())
 }
 
-// plan returns the batch of a page.
-func (r *runner) plan(docs []bson.Raw) (batch, error) {
+// batchOf returns the batch of a page.
+func (r *runner) batchOf(docs []bson.Raw) (batch, error) {
 	b := batch{documents: len(docs)}
 	for _, doc := range docs {
 		p, err := r.planOf(doc)
 		if err != nil {
-			p = rule.Plan{ID: doc.Lookup("_id"), Skipped: []rule.Left{{Document: true, Reason: err.Error()}}}
+			p = rule.Edits{ID: doc.Lookup("_id"), Skipped: []rule.Left{{Document: true, Reason: err.Error()}}}
 		}
 		if len(p.Changes)+len(p.Skipped)+len(p.InID) > 0 {
-			b.plans = append(b.plans, Planned{Plan: p})
+			b.edits = append(b.edits, edit{Edits: p})
 		}
 	}
 	return b, nil
@@ -159,17 +159,17 @@ func (r *runner) plan(docs []bson.Raw) (batch, error) {
 
 // prepare writes the entries of the batches to the undo log, while earlier batches are processed.
 func (r *runner) prepare(waiting context.Context, group []batch) error {
-	var plans []Planned
+	var edits []edit
 	for i := range group {
 		b := &group[i]
-		write := b.plans[:0]
-		for _, p := range b.plans {
+		write := b.edits[:0]
+		for _, p := range b.edits {
 			r.note(p)
 			if r.mayWrite(p) {
 				write = append(write, p)
 			}
 		}
-		b.plans = write
+		b.edits = write
 		if len(write) == 0 {
 			continue
 		}
@@ -177,12 +177,12 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 		if err := r.turn(waiting, len(write)); err != nil {
 			return err
 		}
-		plans = append(plans, write...)
+		edits = append(edits, write...)
 	}
-	if len(plans) == 0 {
+	if len(edits) == 0 {
 		return nil
 	}
-	if err := r.log(plans); err != nil {
+	if err := r.log(edits); err != nil {
 		return err
 	}
 	logged := r.Undo.Extent().Size
@@ -197,10 +197,10 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 	return nil
 }
 
-// log writes entries of the plans to the undo log.
-func (r *runner) log(plans []Planned) error {
-	entries := make([]undolog.Entry, len(plans))
-	for i, p := range plans {
+// log writes entries of the edits to the undo log.
+func (r *runner) log(edits []edit) error {
+	entries := make([]undolog.Entry, len(edits))
+	for i, p := range edits {
 		entries[i] = undolog.Entry{ID: p.ID, Changes: slices.Concat(p.Changes, p.kept), Again: p.again}
 	}
 	return r.Undo.Append(entries)
@@ -208,17 +208,17 @@ func (r *runner) log(plans []Planned) error {
 
 // process writes one batch.
 func (r *runner) process(waiting, ctx context.Context, b batch) error {
-	if len(b.plans) > 0 {
-		if err := r.write(waiting, ctx, b.plans, b.logged); err != nil {
+	if len(b.edits) > 0 {
+		if err := r.write(waiting, ctx, b.edits, b.logged); err != nil {
 			return err
 		}
 	}
 	return r.done(ctx, b.documents)
 }
 
-// Planned is the plan for one document.
-type Planned struct {
-	rule.Plan
+// edit is how one document is edited.
+type edit struct {
+	rule.Edits
 	// kept has the changes that were made on account of an earlier entry of the undo log. They are
 	// logged again and not made again.
 	kept []rule.Change
@@ -230,7 +230,7 @@ type Planned struct {
 
 // keep adds to p.kept the earlier changes, from an entry of the undo log, whose new values are in doc
 // now: they were made before another program wrote. The entry that voids the earlier one must restore them too.
-func (p *Planned) keep(doc bson.Raw, earlier []rule.Change) {
+func (p *edit) keep(doc bson.Raw, earlier []rule.Change) {
 	p.again = true
 	made := make(map[string]bool, len(p.Changes))
 	for _, ch := range p.Changes {
@@ -246,7 +246,7 @@ func (p *Planned) keep(doc bson.Raw, earlier []rule.Change) {
 
 // mayWrite reports whether p has changes, and whether an update can hold them. If it cannot, mayWrite
 // skips the document.
-func (r *runner) mayWrite(p Planned) bool {
+func (r *runner) mayWrite(p edit) bool {
 	switch {
 	case len(p.Changes) == 0:
 		return false

@@ -17,7 +17,7 @@ import (
 // converted.
 func TestTooManyValues(t *testing.T) {
 	c := conversion(t, "javaLegacy")
-	small, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: "small"}, {Key: "a", Value: kindstest.Value("javaLegacy")}}))
+	small, err := c.Edits(marshal(t, bson.D{{Key: "_id", Value: "small"}, {Key: "a", Value: kindstest.Value("javaLegacy")}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,11 +26,11 @@ func TestTooManyValues(t *testing.T) {
 		list[i] = kindstest.Value("javaLegacy")
 	}
 	doc := marshal(t, bson.D{{Key: "_id", Value: "big"}, {Key: "l", Value: list}})
-	big, err := c.Plan(doc)
+	big, err := c.Edits(doc)
 	if err != nil || len(doc) > 16<<20 || len(big.Changes) != len(list) {
 		t.Fatalf("%d octets, %d changes, %v", len(doc), len(big.Changes), err)
 	}
-	for _, p := range []rule.Plan{small, big} {
+	for _, p := range []rule.Edits{small, big} {
 		m := p.Model(bson.RawValue{})
 		if n := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); n > p.Size() || p.Size() > n+100 {
 			t.Errorf("%d octets, said to be %d", n, p.Size())
@@ -41,7 +41,7 @@ func TestTooManyValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &runner{run: newRun(nil, Options{Selection: Selection{Conversion: c}, SkipList: skips})}
-	if !r.mayWrite(Planned{Plan: small}) || r.mayWrite(Planned{Plan: big}) || r.res.Skipped != 1 {
+	if !r.mayWrite(edit{Edits: small}) || r.mayWrite(edit{Edits: big}) || r.res.Skipped != 1 {
 		t.Errorf("%+v", r.res)
 	}
 	closed(t, skips)

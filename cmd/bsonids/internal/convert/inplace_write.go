@@ -13,12 +13,12 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 )
 
-// write writes the plans of a batch, which are in the undo log up to the offset logged. Pauses end with waiting, and the
+// write writes the edits of a batch, which are in the undo log up to the offset logged. Pauses end with waiting, and the
 // work with ctx.
-func (r *runner) write(waiting, ctx context.Context, plans []Planned, logged int64) error {
+func (r *runner) write(waiting, ctx context.Context, edits []edit, logged int64) error {
 	lost := r.Patience.Streak()
 	for attempt := 0; attempt < attempts; {
-		left, rest, err := r.attempt(waiting, ctx, plans, logged)
+		left, rest, err := r.attempt(waiting, ctx, edits, logged)
 		expired := r.Halves && failure.Means(err, failure.Expired)
 		if expired && len(rest) == 1 {
 			return bulk.TooSlow(rest[0].ID, r.BatchTimeout)
@@ -40,58 +40,58 @@ func (r *runner) write(waiting, ctx context.Context, plans []Planned, logged int
 		if len(left) == 0 {
 			return nil
 		}
-		plans = left
+		edits = left
 		if attempt < attempts {
-			if err := r.log(plans); err != nil {
+			if err := r.log(edits); err != nil {
 				return err
 			}
 			logged = r.Undo.Extent().Size
 		}
-		if half := len(plans) / 2; expired && half > 0 {
-			if err := r.write(waiting, ctx, plans[:half], logged); err != nil {
+		if half := len(edits) / 2; expired && half > 0 {
+			if err := r.write(waiting, ctx, edits[:half], logged); err != nil {
 				return err
 			}
-			return r.write(waiting, ctx, plans[half:], logged)
+			return r.write(waiting, ctx, edits[half:], logged)
 		}
 	}
-	for _, p := range plans {
+	for _, p := range edits {
 		r.skipPlan(p, "other programs keep changing the document")
 	}
 	return nil
 }
 
-// attempt writes the plans. It returns the plans to try again, made from the current documents. With
+// attempt writes the edits. It returns the edits to try again, made from the current documents. With
 // an error it returns those of which it is not known whether they were carried out.
-func (r *runner) attempt(waiting, ctx context.Context, plans []Planned, logged int64) (again, unknown []Planned, err error) {
+func (r *runner) attempt(waiting, ctx context.Context, edits []edit, logged int64) (again, unknown []edit, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, plans, err
+		return nil, edits, err
 	}
 	// A batch that has begun is finished if another one fails: the run ends when all are answered.
 	writing, cancel, err := r.mayBegin(context.WithoutCancel(ctx), logged)
 	if err != nil {
-		return nil, plans, err
+		return nil, edits, err
 	}
 	defer cancel()
-	updates := make([]rule.Plan, len(plans))
-	for i, p := range plans {
-		updates[i] = p.Plan
+	updates := make([]rule.Edits, len(edits))
+	for i, p := range edits {
+		updates[i] = p.Edits
 	}
 	answered := r.Latency.Start()
 	matched, refused, err := send(writing, r.coll, updates, r.and)
 	if err != nil {
-		return nil, plans, err
+		return nil, edits, err
 	}
-	defer answered(waiting, len(plans))
+	defer answered(waiting, len(edits))
 	failed := make(map[int]bool)
-	var others []Planned // without the shard key, which the server did not change
+	var others []edit // without the shard key, which the server did not change
 	for _, f := range refused {
-		switch p := plans[f.Index]; {
+		switch p := edits[f.Index]; {
 		case f.Moved: // a moved document is read again
 			continue
 		case len(p.Key) > 0:
 			rest, left := p.WithoutKey("in the shard key: " + f.Reason)
 			r.leave(p.ID, left)
-			if p.Plan, p.keyLeft, p.again = rest, true, true; len(rest.Changes) > 0 {
+			if p.Edits, p.keyLeft, p.again = rest, true, true; len(rest.Changes) > 0 {
 				others = append(others, p)
 			}
 		default:
@@ -99,10 +99,10 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned, logged i
 		}
 		failed[f.Index] = true
 	}
-	rest := plans
+	rest := edits
 	if len(failed) > 0 {
-		rest = make([]Planned, 0, len(plans))
-		for i, p := range plans {
+		rest = make([]edit, 0, len(edits))
+		for i, p := range edits {
 			if !failed[i] {
 				rest = append(rest, p)
 			}
@@ -118,13 +118,13 @@ func (r *runner) attempt(waiting, ctx context.Context, plans []Planned, logged i
 	return append(again, others...), append(slices.Clip(rest), others...), err
 }
 
-// resolve determines which of the plans were carried out when the number of matched documents does
-// not show it. It returns the plans to try again.
-func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error) {
-	if len(plans) == 0 {
+// resolve determines which of the edits were carried out when the number of matched documents does
+// not show it. It returns the edits to try again.
+func (r *runner) resolve(ctx context.Context, edits []edit) ([]edit, error) {
+	if len(edits) == 0 {
 		return nil, nil
 	}
-	ids := documents.IDs(plans, func(p Planned) bson.RawValue { return p.ID })
+	ids := documents.IDs(edits, func(p edit) bson.RawValue { return p.ID })
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.BatchTimeout, bulk.Timeout))
 	defer cancel()
 	docs, err := documents.ByID(ctx, r.coll, ids, nil, withKey(r.Conversion.Projection(), r.key))
@@ -137,8 +137,8 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 			return nil, err
 		}
 	}
-	var again []Planned
-	for _, p := range plans {
+	var again []edit
+	for _, p := range edits {
 		doc, ok := docs[documents.Key(p.ID)]
 		if !ok {
 			continue // another program has deleted it
@@ -160,7 +160,7 @@ func (r *runner) resolve(ctx context.Context, plans []Planned) ([]Planned, error
 		if p.keyLeft {
 			now, _ = now.WithoutKey("")
 		}
-		fresh := Planned{Plan: now, keyLeft: p.keyLeft}
+		fresh := edit{Edits: now, keyLeft: p.keyLeft}
 		fresh.keep(doc, slices.Concat(p.Changes, p.kept))
 		r.leave(p.ID, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }))
 		if r.mayWrite(fresh) {

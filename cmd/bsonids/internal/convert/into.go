@@ -136,7 +136,7 @@ func (c *copier) meet(doc bson.Raw) error {
 
 // leaves lists the values that the copies will have unchanged, before these are written: a run that is
 // killed in between finds nothing to write the next time, and so nothing to list.
-func (c *copier) leaves(left []mirror.Left) error {
+func (c *copier) leaves(left []mirror.Leftovers) error {
 	for _, l := range left {
 		c.leave(l.ID, l.Values)
 	}

@@ -11,18 +11,18 @@ import (
 
 type copyBatch struct {
 	docs   []bson.Raw // converted
-	left   []mirror.Left
+	left   []mirror.Leftovers
 	counts Totals
 }
 
 // copy inserts the documents that the target does not have yet.
 func (c *copier) copy(ctx context.Context) error {
 	p := &documents.Pages{Collection: c.m.Old, Size: int64(c.Batch)}
-	return inBatches(ctx, p, c.Patience, stages[copyBatch]{c.plan, c.Batch, c.Pace, c.turn, 1, c.process, c.Workers})
+	return inBatches(ctx, p, c.Patience, stages[copyBatch]{c.batchOf, c.Batch, c.Pace, c.turn, 1, c.process, c.Workers})
 }
 
-// plan returns the batch of a page.
-func (c *copier) plan(docs []bson.Raw) (copyBatch, error) {
+// batchOf returns the batch of a page.
+func (c *copier) batchOf(docs []bson.Raw) (copyBatch, error) {
 	var b copyBatch
 	for _, doc := range docs {
 		fresh, values, left, err := c.Conversion.Rewrite(doc)
@@ -30,7 +30,7 @@ func (c *copier) plan(docs []bson.Raw) (copyBatch, error) {
 			return b, &documents.Error{ID: doc.Lookup("_id"), Reason: err.Error()}
 		}
 		if len(left) > 0 {
-			b.left = append(b.left, mirror.Left{ID: doc.Lookup("_id"), Values: left})
+			b.left = append(b.left, mirror.Leftovers{ID: doc.Lookup("_id"), Values: left})
 		}
 		b.docs = append(b.docs, fresh)
 		b.counts.add(Totals{Changed: 1, Values: int64(values)})

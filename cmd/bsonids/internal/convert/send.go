@@ -36,12 +36,12 @@ func withKey(projection bson.D, key []string) bson.D {
 	return projection
 }
 
-// send sends the updates of plans: in one batch, and each that changes a shard key by itself. Its results are as those of
+// send sends the updates of edits: in one batch, and each that changes a shard key by itself. Its results are as those of
 // bulk.Update.
-func send(ctx context.Context, coll *mongo.Collection, plans []rule.Plan, and bson.RawValue) (matched int64, refused []bulk.Refusal, err error) {
+func send(ctx context.Context, coll *mongo.Collection, edits []rule.Edits, and bson.RawValue) (matched int64, refused []bulk.Refusal, err error) {
 	var models []mongo.WriteModel
 	var at, alone []int
-	for i, p := range plans {
+	for i, p := range edits {
 		if len(p.Key) > 0 {
 			alone = append(alone, i)
 			continue
@@ -58,7 +58,7 @@ func send(ctx context.Context, coll *mongo.Collection, plans []rule.Plan, and bs
 		}
 		var n int64
 		var one []bulk.Refusal
-		n, one, err = bulk.Alone(ctx, coll, plans[i].Model(and))
+		n, one, err = bulk.Alone(ctx, coll, edits[i].Model(and))
 		matched += n
 		for _, f := range one {
 			f.Index = i

@@ -27,8 +27,8 @@ func (s Skip) MarshalJSON() ([]byte, error) {
 	}{id, s.Reason})
 }
 
-// note counts the values that a plan leaves unchanged.
-func (r *runner) note(p Planned) {
+// note counts the values that the edits of a document leave unchanged.
+func (r *runner) note(p edit) {
 	left := p.Skipped
 	for _, ch := range p.InID {
 		left = append(left, ch.Left("the value is in _id, which cannot be changed in place; convert into a new collection"))
@@ -37,7 +37,7 @@ func (r *runner) note(p Planned) {
 }
 
 // skipPlan counts and lists the values of p as left unchanged.
-func (r *runner) skipPlan(p Planned, reason string) {
+func (r *runner) skipPlan(p edit, reason string) {
 	left := make([]rule.Left, len(p.Changes))
 	for i, ch := range p.Changes {
 		left[i] = ch.Left(reason)

@@ -147,19 +147,19 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, key []st
 	}
 	defer cancel()
 	type plan struct {
-		rule.Plan
+		rule.Edits
 		lost []rule.Change
 		err  error
 	}
 	plans, err := eachIn(ctx, coll, b, func(e undolog.Entry, doc bson.Raw) (p plan) {
-		p.Plan, p.lost, p.err = wayBackOf(e, doc)
+		p.Edits, p.lost, p.err = wayBackOf(e, doc)
 		p.Sharded(doc, key)
 		return p
 	})
 	if err != nil {
 		return nil, err
 	}
-	var updates []rule.Plan
+	var updates []rule.Edits
 	var back []wayBack
 	for _, e := range b {
 		p, ok := plans[e.At]
@@ -177,7 +177,7 @@ func (res *Undone) attempt(ctx context.Context, coll *mongo.Collection, key []st
 		case len(p.Changes) > 0:
 			// Some values may still be the old ones, if the entry was written and its update never
 			// sent.
-			updates = append(updates, p.Plan)
+			updates = append(updates, p.Edits)
 			back = append(back, wayBack{e, p.Changes, lost})
 		default:
 			if sent[documents.Key(e.ID)] && len(lost) < len(e.Changes) {

@@ -93,9 +93,9 @@ func eachIn[T any](ctx context.Context, coll *mongo.Collection, all []undolog.En
 	return found, err
 }
 
-// wayBackOf returns the plan that restores the values of an entry in doc, and the changes that it cannot
+// wayBackOf returns the edits that restore the values of an entry in doc, and the changes that it cannot
 // restore.
-func wayBackOf(e undolog.Entry, doc bson.Raw) (p rule.Plan, lost []rule.Change, err error) {
+func wayBackOf(e undolog.Entry, doc bson.Raw) (p rule.Edits, lost []rule.Change, err error) {
 	p.ID = e.ID
 	p.Changes, lost, err = rule.WayBack(doc, e.Changes)
 	return p, lost, err

@@ -270,7 +270,7 @@ func TestFindAgainstAll(t *testing.T) {
 			for _, d := range docs {
 				err = errors.Join(err, collector.Add(d))
 			}
-			all, e := sc.Judge()
+			all, e := sc.Decide()
 			if err := errors.Join(err, e, sc.Close()); err != nil {
 				t.Fatal(err)
 			}

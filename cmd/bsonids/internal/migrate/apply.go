@@ -183,7 +183,7 @@ func (p *Application) Apply(ctx context.Context, s *session.Session) (r Applied,
 	if p.unanswered, err = p.recorded.Unanswered(p.state); err != nil {
 		return r, err
 	}
-	sv, err := p.judge(ctx)
+	sv, err := p.compare(ctx)
 	if err != nil {
 		return r, err
 	}

@@ -133,9 +133,9 @@ func (st *step) fresh() bool {
 	})
 }
 
-// judge reads everything and compares it with the plan, if there are fields about which nothing is decided.
+// compare reads everything and compares it with the plan, if there are fields about which nothing is decided.
 // The error is a usage error if the plan does not apply.
-func (p *Application) judge(ctx context.Context) (*survey.Survey, error) {
+func (p *Application) compare(ctx context.Context) (*survey.Survey, error) {
 	if err := p.find(ctx); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type Dumped struct {
 	Steps     []plan.Step
 	Decisions [][]decide.Decision // of the steps
 
-	collections map[string]offline.Planned
+	collections map[string]offline.Treatment
 }
 
 // OpenDump returns the conversion of the dump of the plan in the directory dir, by the evidence there.
@@ -36,9 +36,9 @@ func OpenDump(dir string, p *plan.Plan) (*Dumped, error) {
 	if problems, _ := sealed.Compare(p); len(problems) > 0 {
 		return nil, failure.Usagef("the plan does not fit its dump: %s; take the edit back, or make a new plan", strings.Join(problems, "; "))
 	}
-	d := &Dumped{Plan: p, Steps: p.Steps(), collections: make(map[string]offline.Planned)}
+	d := &Dumped{Plan: p, Steps: p.Steps(), collections: make(map[string]offline.Treatment)}
 	for _, c := range p.Collections {
-		d.collections[p.Namespace(c.Name)] = offline.Planned{}
+		d.collections[p.Namespace(c.Name)] = offline.Treatment{}
 	}
 	for _, st := range d.Steps {
 		of, all, err := sealed.DecisionsOf(st)
@@ -58,7 +58,7 @@ func OpenDump(dir string, p *plan.Plan) (*Dumped, error) {
 				c[i].Fields = nil
 			}
 		}
-		d.collections[p.Namespace(st.Collection)] = offline.Planned{Conversion: c, InID: slices.ContainsFunc(plan.FieldsOf(st.Pairs), plan.InID)}
+		d.collections[p.Namespace(st.Collection)] = offline.Treatment{Conversion: c, InID: slices.ContainsFunc(plan.FieldsOf(st.Pairs), plan.InID)}
 	}
 	return d, nil
 }

@@ -171,7 +171,7 @@ func (r *Recorded) Begun(p *plan.Plan) (steps []plan.Step) {
 
 // Edited returns a usage error if the plan was edited where it has converted values.
 func (r *Recorded) Edited(dir string, p *plan.Plan) error {
-	if edits := p.Edits(r.Converted(p.Migration)); len(edits) > 0 {
+	if edits := p.Frozen(r.Converted(p.Migration)); len(edits) > 0 {
 		return failure.Usagef("%s: %v", filepath.Join(dir, plan.PlanFile), &plan.FrozenError{Edits: edits})
 	}
 	return nil

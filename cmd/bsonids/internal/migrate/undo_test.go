@@ -102,7 +102,7 @@ func (m *migrated) converted(of kinds.Task, epoch int64, from, to int) {
 	l := undolog.New(m.dir, undolog.Header{Run: fmt.Sprint(name, epoch), Started: time.UnixMilli(epoch), Database: "d", Task: of, Limit: time.Millisecond})
 	for i := from; i < to; i++ {
 		doc := marshal(m, bson.D{{Key: "_id", Value: int32(i)}, {Key: "v", Value: kindstest.Stored([16]byte{1, byte(i), 6: 0x40, 8: 0x80}, "javaLegacy")}})
-		p, err := c.Plan(doc)
+		p, err := c.Edits(doc)
 		if err != nil {
 			m.Fatal(err)
 		}

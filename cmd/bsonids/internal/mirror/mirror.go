@@ -49,7 +49,7 @@ type Mirror struct {
 	Still func(ctx context.Context) error
 	// Leaves is called before documents are written that have values which the conversion leaves, Wrote
 	// for each document that was written, and Met for each that is as it should be. Each may be nil.
-	Leaves func(left []Left) error
+	Leaves func(left []Leftovers) error
 	Wrote  func(doc bson.Raw)
 	Met    func(doc bson.Raw) error
 
@@ -57,8 +57,8 @@ type Mirror struct {
 	Patience *patience.Patience // for each page that All reads
 }
 
-// Left has the values of a document that the conversion leaves unchanged.
-type Left struct {
+// Leftovers has the values of a document that the conversion leaves unchanged.
+type Leftovers struct {
 	ID     bson.RawValue // of the old document
 	Values []rule.Left
 }

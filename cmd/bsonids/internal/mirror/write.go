@@ -20,10 +20,10 @@ func (m *Mirror) repair(ctx context.Context, lacks, differ []wanted, r *Result) 
 	if len(lacks)+len(differ) == 0 {
 		return nil
 	}
-	var left []Left
+	var left []Leftovers
 	for _, w := range slices.Concat(lacks, differ) {
 		if len(w.left) > 0 {
-			left = append(left, Left{w.from(), w.left})
+			left = append(left, Leftovers{w.from(), w.left})
 		}
 	}
 	if m.Leaves != nil && len(left) > 0 {

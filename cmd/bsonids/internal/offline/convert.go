@@ -21,16 +21,16 @@ import (
 // Job is a conversion of a dump.
 type Job struct {
 	Input       *dump.Input
-	Collections map[string]Planned // by namespace
-	Digest      string             // of the dump, as of [Survey]
-	Temp        string             // directory for temporary files
+	Collections map[string]Treatment // by namespace
+	Digest      string               // of the dump, as of [Survey]
+	Temp        string               // directory for temporary files
 	Progress    func(documents int)
 	Output      *dump.Output      // nil for a dry run
 	SkipList    *convert.SkipList // nil for none
 }
 
-// Planned is what becomes of a collection.
-type Planned struct {
+// Treatment is how a collection is converted.
+type Treatment struct {
 	Conversion rule.Conversion // empty if a person has decided that nothing is converted
 	InID       bool            // values in _id are converted
 }

@@ -87,7 +87,7 @@ func job(t testing.TB, path string, c rule.Conversion, trusted []string, only ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := Job{Input: r.Input, Temp: r.Temp, Progress: r.Progress, Digest: digest, Collections: make(map[string]Planned)}
+	j := Job{Input: r.Input, Temp: r.Temp, Progress: r.Progress, Digest: digest, Collections: make(map[string]Treatment)}
 	for _, coll := range sv.Collections {
 		d := coll.Scan.Decisions[c[0].From.Name]
 		d.BySubtype = c[0].From.BySubtype()
@@ -98,7 +98,7 @@ func job(t testing.TB, path string, c rule.Conversion, trusted []string, only ..
 		conv := slices.Clone(c)
 		conv[0].Judge = d.Judge(c[0].From.Order)
 		id := len(c[0].Fields) == 0 || slices.ContainsFunc(c[0].Fields, func(p walk.Pattern) bool { return p.Top() == "_id" })
-		j.Collections[coll.Namespace(sv.Database)] = Planned{conv, id}
+		j.Collections[coll.Namespace(sv.Database)] = Treatment{conv, id}
 	}
 	return j
 }

@@ -10,7 +10,7 @@ func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(`{"options":{"validator":{"u":{"$binary":"AAAAAAAAAAAAAAAAAAAAAA==","$type":"03"}}}}`))
 	f.Add([]byte(`{"indexes":[{"key":{"a":"text"},"partialFilterExpression":{"a":{"$regex":"x"}}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r := newRun(&Job{Collections: map[string]Planned{"d.c": {Conversion: conversion(t, "javaLegacy")}}})
+		r := newRun(&Job{Collections: map[string]Treatment{"d.c": {Conversion: conversion(t, "javaLegacy")}}})
 		r.constants(&Collection{Namespace: "d.c", role: converted}, text)
 	})
 }

@@ -137,7 +137,7 @@ func Scan(ctx context.Context, r Reading) (found []scan.Collection, warnings []s
 			}
 		}
 	}
-	found, err = s.Judge()
+	found, err = s.Decide()
 	for i := range found {
 		found[i].Mode, found[i].Documents = source.All, found[i].Scanned
 	}
@@ -193,5 +193,5 @@ func Survey(ctx context.Context, r Reading) (_ *survey.Survey, digest string, er
 	}
 	slices.Sort(sv.NotRead)
 	sv.NotRead = slices.Compact(sv.NotRead) // a time series and its buckets
-	return sv, of.digest, sv.Judge(s)
+	return sv, of.digest, sv.Decide(s)
 }

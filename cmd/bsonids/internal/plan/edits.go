@@ -16,9 +16,9 @@ func (e *FrozenError) Error() string {
 	return fmt.Sprintf("what is edited has converted values: %s; put this back, or restore the values first with bsonids undo", strings.Join(e.Edits, "; "))
 }
 
-// Edits returns how the plan differs from what was converted by it, which the record has: an entry or a field that it does
+// Frozen returns how the plan differs from what was converted by it, which the record has: an entry or a field that it does
 // not convert any more, or not in this way, and trust that is taken back.
-func (p *Plan) Edits(converted []kinds.Task) (edits []string) {
+func (p *Plan) Frozen(converted []kinds.Task) (edits []string) {
 	for _, t := range converted {
 		of := Entry{t.Collection, t.Filter}
 		i := p.find(of)

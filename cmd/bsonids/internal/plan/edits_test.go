@@ -52,16 +52,16 @@ func TestEdits(t *testing.T) {
 			converted = append(converted, st.Task)
 		}
 		tt.edit(p)
-		if got := strings.Join(p.Edits(converted), "; "); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+		if got := strings.Join(p.Frozen(converted), "; "); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q", tt.name, got)
 		}
-		if got := p.Edits(nil); len(got) > 0 {
+		if got := p.Frozen(nil); len(got) > 0 {
 			t.Errorf("%s: %q, and nothing was converted", tt.name, got)
 		}
 	}
 	p := two()
 	p.Collections[0].Fields[0].Trust = true
-	if got := two().Edits([]kinds.Task{p.Steps()[0].Task}); !slices.Equal(got, []string{`the collection "a": the field "x" (subtype 3): trust was true and is none`}) {
+	if got := two().Frozen([]kinds.Task{p.Steps()[0].Task}); !slices.Equal(got, []string{`the collection "a": the field "x" (subtype 3): trust was true and is none`}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -33,12 +33,12 @@ func TestFilterFrozen(t *testing.T) {
 	converted := []kinds.Task{split().Steps()[0].Task}
 	is := split()
 	is.Collections[0].Filter = `{"year":{"$numberInt":"2018"}}`
-	if got := is.Edits(converted); len(got) != 1 || got[0] != `the collection "orders" with the filter {"year":{"$numberInt":"2019"}} is not in the plan any more` {
+	if got := is.Frozen(converted); len(got) != 1 || got[0] != `the collection "orders" with the filter {"year":{"$numberInt":"2019"}} is not in the plan any more` {
 		t.Errorf("%q", got)
 	}
 	is = split()
 	is.Collections[2].Filter = `{"year":{"$numberInt":"2018"}}` // which has not begun
-	if got := is.Edits(converted); len(got) > 0 {
+	if got := is.Frozen(converted); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
 }

@@ -52,7 +52,7 @@ func TestMalformedSteps(t *testing.T) {
 		t.Errorf("%+v", p.Collections[0])
 	}
 	left := planOf(t, "collections: [{name: x, fields: [_id $okMalformed, a $java, a $okMalformed]}, {name: y, fields: [b $okMalformed]}, {name: z, fields: [b $okMalformed]}]")
-	if edits := left.Edits([]kinds.Task{{Collection: "x", Pairs: steps[0].Pairs}}); len(edits) > 0 {
+	if edits := left.Frozen([]kinds.Task{{Collection: "x", Pairs: steps[0].Pairs}}); len(edits) > 0 {
 		t.Errorf("%q", edits)
 	}
 	if field, _, _ := steps[0].Clash(kinds.Task{Collection: "x", Pairs: steps[0].Pairs}); field != "" {
@@ -97,7 +97,7 @@ func TestDigitsWithoutEvidence(t *testing.T) {
 		}
 	}
 	s := &survey.Survey{Database: "d", Collections: []survey.Collection{{Name: "files", Documents: 40}}}
-	if err := s.Judge(of); err != nil {
+	if err := s.Decide(of); err != nil {
 		t.Fatal(err)
 	}
 	p := Build(s, nil)

@@ -36,7 +36,7 @@ func planFor(t *testing.T, docs ...bson.D) *Plan {
 		}
 	}
 	s := &survey.Survey{Database: "d", Names: []string{"c"}, Collections: []survey.Collection{{Name: "c", Documents: int64(len(docs))}}}
-	if err := s.Judge(of); err != nil {
+	if err := s.Decide(of); err != nil {
 		t.Fatal(err)
 	}
 	return Build(s, nil)

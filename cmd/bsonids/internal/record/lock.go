@@ -79,8 +79,8 @@ func Begin(ctx context.Context, db *mongo.Database, q Request) (*Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v, err = judge(runs, &l.run, q.TakeOver, now); err != nil {
-			_, never := judge(runs, &l.run, q.TakeOver, now.Add(time.Hour))
+		if v, err = admit(runs, &l.run, q.TakeOver, now); err != nil {
+			_, never := admit(runs, &l.run, q.TakeOver, now.Add(time.Hour))
 			if never == nil && life.wait(ctx, runs, now) {
 				continue
 			}

@@ -64,8 +64,8 @@ func (r *Run) unanswered(end time.Time) time.Time {
 	return end.Add(r.BatchTimeout)
 }
 
-// judge applies the rules to the runs of the collection, which are sorted by epoch.
-func judge(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error) {
+// admit applies the rules to the runs of the collection, which are sorted by epoch.
+func admit(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error) {
 	var v verdict
 	await := func(r *Run, until time.Time) {
 		if hurts(r, want) && now.Before(until) {

@@ -68,7 +68,7 @@ func TestJudge(t *testing.T) {
 		"undo of one without answer, limit passed": {runs: []*Run{run(1, "a", ended(Stopped), lost(10*time.Second))}, want: run(0, "a", undo), after: 51 * time.Second},
 	} {
 		now := begun.Add(tt.after)
-		v, err := judge(tt.runs, tt.want, tt.takeOver, now)
+		v, err := admit(tt.runs, tt.want, tt.takeOver, now)
 		if tt.refused != errors.Is(err, ErrHeld) || !tt.refused && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -58,8 +58,8 @@ type fit struct {
 	Named           bool
 }
 
-// judge returns what the values of a field show.
-func judge(f scan.Field) (all []judged) {
+// evidenceOf returns what the values of a field show.
+func evidenceOf(f scan.Field) (all []judged) {
 	for _, e := range f.Forms {
 		stored := e.Form
 		switch stored {

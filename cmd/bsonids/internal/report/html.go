@@ -22,7 +22,7 @@ var (
 )
 
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"howRead": howRead, "noUUIDs": noUUIDs, "judge": judge, "bars": bars, "total": total, "digits": digits, "summarize": summarize, "groupOf": groupOf, "adviseOn": adviseOn,
+	"howRead": howRead, "noUUIDs": noUUIDs, "judge": evidenceOf, "bars": bars, "total": total, "digits": digits, "summarize": summarize, "groupOf": groupOf, "adviseOn": adviseOn,
 	"style":  func() template.CSS { return template.CSS(style) },
 	"script": func() template.JS { return template.JS(script) },
 	"policy": func() string {

@@ -59,7 +59,7 @@ func (r Scan) Text(w io.Writer) {
 		}
 		t.Render()
 		for _, f := range c.Fields {
-			for _, j := range judge(f) {
+			for _, j := range evidenceOf(f) {
 				fmt.Fprintf(w, "\n  %s, %s: %s\n", terminal.Cell(f.Path), j.Stored, j.Headline)
 				for _, reason := range j.Reasons {
 					fmt.Fprintf(w, "    – %s\n", terminal.Cell(reason))

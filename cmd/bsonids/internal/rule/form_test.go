@@ -259,7 +259,7 @@ func TestProperty(t *testing.T) {
 
 				want := formed(doc, nil, false, change).(bson.D)
 				want[0] = doc[0]
-				p, err := c.Plan(before)
+				p, err := c.Edits(before)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -295,7 +295,7 @@ func TestProperty(t *testing.T) {
 				if err != nil || lost != nil || len(changes) != len(p.Changes) {
 					t.Fatalf("%v: %+v, %v, %v", before, changes, lost, err)
 				}
-				back := Plan{ID: p.ID, Changes: changes}
+				back := Edits{ID: p.ID, Changes: changes}
 				m = back.Model(bson.RawValue{})
 				if size := len(m.Filter.(bson.Raw)) + len(m.Update.(bson.Raw)); size != back.Size() {
 					t.Fatalf("an update of %d bytes is said to have %d", size, back.Size())
@@ -325,7 +325,7 @@ func TestProperty(t *testing.T) {
 func TestTextMoved(t *testing.T) {
 	s := spellings("00112233445566778899aabbccddeeff")
 	c := conversion(t, "text", "l")
-	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{s[0], s[4], "x"}}}))
+	p, err := c.Edits(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{s[0], s[4], "x"}}}))
 	if err != nil || len(p.Changes) != 2 || len(p.Skipped) != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -366,7 +366,7 @@ func TestBinaryText(t *testing.T) {
 	for _, subtype := range []byte{0, 2, 3, 4} {
 		doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{bson.Binary{Subtype: subtype, Data: []byte(hyphens)}, bson.Binary{Subtype: subtype, Data: []byte(digits)},
 			bson.Binary{Subtype: subtype, Data: []byte(hyphens + "x")}, bson.Binary{Subtype: subtype, Data: []byte(digits[1:] + "-")}, hyphens, bson.Binary{Subtype: 5, Data: []byte(hyphens)}}}})
-		p, err := c.Plan(doc)
+		p, err := c.Edits(doc)
 		if err != nil || len(p.Changes) != 2 || len(p.Skipped) != 0 {
 			t.Fatalf("subtype %d: %+v, %v", subtype, p, err)
 		}

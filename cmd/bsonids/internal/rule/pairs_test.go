@@ -100,7 +100,7 @@ func TestFilterOfModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.Plan(doc)
+	p, err := c.Edits(doc)
 	if err != nil || len(p.Changes) != 1 {
 		t.Fatal(p, err)
 	}

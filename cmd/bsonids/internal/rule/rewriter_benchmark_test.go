@@ -41,7 +41,7 @@ func BenchmarkRewriter(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	found, err := survey.Judge()
+	found, err := survey.Decide()
 	if err != nil {
 		b.Fatal(err)
 	}

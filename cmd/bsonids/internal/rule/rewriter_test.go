@@ -71,7 +71,7 @@ func TestWants(t *testing.T) {
 		if strings.Join(got, " ") != tt.want || err != nil {
 			t.Errorf("%q, want %q, %v", got, tt.want, err)
 		}
-		if p, err := tt.c.Plan(doc); err != nil || len(p.Changes)+len(p.InID) > 0 { // but the judge leaves all
+		if p, err := tt.c.Edits(doc); err != nil || len(p.Changes)+len(p.InID) > 0 { // but the judge leaves all
 			t.Errorf("%+v, %v", p, err)
 		}
 	}

@@ -90,7 +90,7 @@ func TestEveryWay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		found, err := s.Judge()
+		found, err := s.Decide()
 		if err := errors.Join(err, s.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestEveryWay(t *testing.T) {
 		}
 		total := map[string]int{}
 		for _, doc := range docs {
-			p, err := c.Plan(doc)
+			p, err := c.Edits(doc)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestEveryWay(t *testing.T) {
 func TestLargeThatShrinks(t *testing.T) {
 	c := conversion(t, "text")
 	doc := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "u", Value: "9f2c8a52-6d1e-4b60-9a57-0f6a1d2e3c4b"}, {Key: "pad", Value: make([]byte, 16<<20)}})
-	if p, err := c.Plan(doc); err != nil || len(p.Changes) != 1 || len(p.Skipped) > 0 {
+	if p, err := c.Edits(doc); err != nil || len(p.Changes) != 1 || len(p.Skipped) > 0 {
 		t.Errorf("%d changes, %+v, %v", len(p.Changes), p.Skipped, err)
 	}
 	if out, n, left, err := NewRewriter(c).Document(doc); err != nil || n != 1 || len(left) > 0 || len(out) >= len(doc) {
@@ -266,7 +266,7 @@ func TestSeveralKinds(t *testing.T) {
 	if err != nil || n != 7 || len(left) > 0 || !bytes.Equal(got, want) {
 		t.Fatalf("%d values, %v, %v\n%v\nwant %v", n, left, err, got, want)
 	}
-	p, err := c.Plan(old)
+	p, err := c.Edits(old)
 	if err != nil || len(p.Changes) != 6 || len(p.InID) != 1 || len(p.Skipped) > 0 {
 		t.Fatalf("%+v, %v", p, err)
 	}

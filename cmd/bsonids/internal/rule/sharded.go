@@ -10,8 +10,8 @@ import (
 // partOfKey is why a document is left in which an update cannot replace a part without another one.
 const partOfKey = "a field of the shard key is in the document, and a document must keep that; convert into a new collection"
 
-// Sharded sets the shard key of the plan of a document, whose fields have the paths, if changes are about it.
-func (p *Plan) Sharded(doc bson.Raw, paths []string) {
+// Sharded sets the shard key of the edits of a document, whose fields have the paths, if changes are about it.
+func (p *Edits) Sharded(doc bson.Raw, paths []string) {
 	p.Changes = slices.DeleteFunc(p.Changes, func(ch Change) bool {
 		whole := slices.ContainsFunc(paths, func(path string) bool { return strings.HasPrefix(path, ch.Path+".") })
 		if whole {
@@ -38,12 +38,12 @@ func (ch Change) within(paths []string) bool {
 }
 
 // inKey reports whether the change is of the shard key.
-func (p *Plan) inKey(ch Change) bool {
+func (p *Edits) inKey(ch Change) bool {
 	return slices.ContainsFunc(p.Key, func(e bson.E) bool { return ch.within([]string{e.Key}) })
 }
 
-// WithoutKey returns the plan without the changes of the shard key, and these as values that are left for the reason.
-func (p Plan) WithoutKey(reason string) (rest Plan, left []Left) {
+// WithoutKey returns the edits without the changes of the shard key, and these as values that are left for the reason.
+func (p Edits) WithoutKey(reason string) (rest Edits, left []Left) {
 	rest = p
 	rest.Changes, rest.Key = nil, nil
 	for _, ch := range p.Changes {

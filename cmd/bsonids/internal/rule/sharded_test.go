@@ -30,7 +30,7 @@ func TestSharded(t *testing.T) {
 		"a whole document":  {[]string{"b"}, []string{"_id", "b", "a", "ab"}, 0},
 		"less than a value": {[]string{"a.x"}, []string{"_id", "b.c", "ab"}, 1},
 	} {
-		p, err := conversion.Plan(doc)
+		p, err := conversion.Edits(doc)
 		if err != nil {
 			t.Fatal(err)
 		}

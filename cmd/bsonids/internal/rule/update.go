@@ -19,7 +19,7 @@ import (
 //
 // Both are written as BSON directly, because encoding one update per document would dominate the
 // cost of a conversion.
-func (p Plan) Model(and bson.RawValue) *mongo.UpdateOneModel {
+func (p Edits) Model(and bson.RawValue) *mongo.UpdateOneModel {
 	filter := make([]byte, 0, 64+len(p.ID.Value)+len(p.Changes)*96)
 	filter, start := begin(filter)
 	filter, eq := beginElement(filter, "_id")
@@ -63,7 +63,7 @@ func (p Plan) Model(and bson.RawValue) *mongo.UpdateOneModel {
 }
 
 // Size returns the size in bytes of the filter and the update.
-func (p Plan) Size() int {
+func (p Edits) Size() int {
 	n := 36 + len(p.ID.Value) // without the changes
 	for _, e := range p.Key {
 		n += 16 + len(e.Key) + len(e.Value.(bson.RawValue).Value)

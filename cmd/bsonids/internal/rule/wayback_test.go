@@ -18,7 +18,7 @@ import (
 func TestWayBackByValue(t *testing.T) {
 	c := conversion(t, "javaLegacy")
 	old, fresh, other := kindstest.Value("javaLegacy"), kindstest.Value("standard"), bson.Binary{Subtype: 4, Data: []byte("0123456789abcdef")}
-	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "b", Value: bson.A{old, "x"}}, {Key: "c", Value: bson.D{{Key: "d", Value: old}}}}))
+	p, err := c.Edits(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: old}, {Key: "b", Value: bson.A{old, "x"}}, {Key: "c", Value: bson.D{{Key: "d", Value: old}}}}))
 	if err != nil || len(p.Changes) != 3 {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -71,7 +71,7 @@ func TestWayBackMoved(t *testing.T) {
 	} {
 		c := conversion(t, tt.from, "l", "l.x")
 		before := marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.list}})
-		p, err := c.Plan(before)
+		p, err := c.Edits(before)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestWayBackMoved(t *testing.T) {
 func TestWayBackOddNames(t *testing.T) {
 	c := conversion(t, "javaLegacy")
 	old, fresh := kindstest.Value("javaLegacy"), kindstest.Value("standard")
-	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{old}}}))
+	p, err := c.Edits(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{old}}}))
 	if err != nil || len(p.Changes) != 1 {
 		t.Fatal(p, err)
 	}
@@ -139,7 +139,7 @@ func TestWayBackOfEqualValues(t *testing.T) {
 		{bson.A{text, strings.ToUpper(text)}, text, []string{"m"}, []string{"l.0", "l.1"}},
 	} {
 		c := conversion(t, "text", "l", "m")
-		p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.l}, {Key: "m", Value: tt.m}}))
+		p, err := c.Edits(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: tt.l}, {Key: "m", Value: tt.m}}))
 		if err != nil || len(p.Changes) != 3 {
 			t.Fatalf("%+v, %v", p, err)
 		}
@@ -156,7 +156,7 @@ func TestWayBackOfEqualValues(t *testing.T) {
 func TestWayBackOfMovedAmongEqual(t *testing.T) {
 	const text, other = "00112233-4455-6677-8899-aabbccddeeff", "00000000-1111-4222-8333-444444444444"
 	c := conversion(t, "text", "l")
-	p, err := c.Plan(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{text, strings.ToUpper(text), other}}}))
+	p, err := c.Edits(marshal(t, bson.D{{Key: "_id", Value: 1}, {Key: "l", Value: bson.A{text, strings.ToUpper(text), other}}}))
 	if err != nil || len(p.Changes) != 3 {
 		t.Fatalf("%+v, %v", p, err)
 	}

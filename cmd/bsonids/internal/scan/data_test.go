@@ -114,7 +114,7 @@ func (s *Scan) collector(t testing.TB, name string) *Collector {
 
 func (s *Scan) judged(t testing.TB) []Collection {
 	t.Helper()
-	colls, err := s.Judge()
+	colls, err := s.Decide()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func TestReferencesOfSamples(t *testing.T) {
 		}
 		gather(t, c, "_id", 10, value)
 	}
-	judged, err := s.Judge()
+	judged, err := s.Decide()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -337,9 +337,9 @@ type Field struct {
 	Odd   Odd            `json:"-"`
 }
 
-// Judge makes the decisions, and returns the report. It looks for equal values in all collections of a database.
+// Decide makes the decisions, and returns the report. It looks for equal values in all collections of a database.
 // It is called once, after the last document. An error is one of the temporary file.
-func (s *Scan) Judge() ([]Collection, error) {
+func (s *Scan) Decide() ([]Collection, error) {
 	if err := s.survey.Decide(); err != nil {
 		return nil, err
 	}

@@ -139,12 +139,12 @@ func Make(ctx context.Context, db *mongo.Database, o Options) (_ *Survey, err er
 			}
 		}
 	}
-	return s.survey, s.survey.Judge(s.scan)
+	return s.survey, s.survey.Decide(s.scan)
 }
 
-// Judge makes the decisions, when all documents were read.
-func (s *Survey) Judge(of *scan.Scan) error {
-	found, err := of.Judge()
+// Decide makes the decisions, when all documents were read.
+func (s *Survey) Decide(of *scan.Scan) error {
+	found, err := of.Decide()
 	if err != nil {
 		return err
 	}

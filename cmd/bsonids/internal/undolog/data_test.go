@@ -23,7 +23,7 @@ func entriesOf(t testing.TB, ids ...any) (out []Entry) {
 	t.Helper()
 	c := kindstest.Conversion(t, rule.NewConversion, "javaLegacy")
 	for _, id := range ids {
-		p, err := c.Plan(kindstest.Marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: kindstest.Value("javaLegacy")}}}}))
+		p, err := c.Edits(kindstest.Marshal(t, bson.D{{Key: "_id", Value: id}, {Key: "a", Value: bson.D{{Key: "ü\"", Value: kindstest.Value("javaLegacy")}}}}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -344,7 +344,7 @@ func BenchmarkReadUndoLog(b *testing.B) {
 	const documents = 100_000
 	var all []Entry
 	for i := range documents {
-		p, err := c.Plan(kindstest.Marshal(b, bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "customer", Value: v}, {Key: "n", Value: i},
+		p, err := c.Edits(kindstest.Marshal(b, bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "customer", Value: v}, {Key: "n", Value: i},
 			{Key: "items", Value: bson.A{bson.D{{Key: "sku", Value: v}}, bson.D{{Key: "sku", Value: v}}}}}))
 		if err != nil {
 			b.Fatal(err)

@@ -22,8 +22,8 @@ func (ch Change) Left(reason string) Left {
 	return Left{Path: ch.Path, Value: ch.Old, Reason: reason}
 }
 
-// Plan lists the changes to one document.
-type Plan struct {
+// Edits lists the changes to one document.
+type Edits struct {
 	ID      bson.RawValue
 	Changes []Change
 	InID    []Change // values in _id, which an update cannot change
@@ -41,10 +41,10 @@ type Left struct {
 	Reason   string
 }
 
-// Plan returns the changes that the conversion makes to doc. The plan shares no memory with doc. The error
+// Edits returns the changes that the conversion makes to doc. The edits share no memory with doc. The error
 // wraps walk.ErrCorrupt.
-func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
-	var p Plan
+func (c Conversion) Edits(doc bson.Raw) (Edits, error) {
+	var p Edits
 	var r Ruling
 	err := c.each(doc, &r, func(r *Ruling) error {
 		change, reason := r.change(), r.Reason
@@ -63,20 +63,20 @@ func (c Conversion) Plan(doc bson.Raw) (Plan, error) {
 		return nil
 	})
 	if err != nil {
-		return Plan{}, err
+		return Edits{}, err
 	}
 	id, err := doc.LookupErr("_id")
 	if err != nil && len(p.Changes) > 0 {
 		// A document without an _id cannot be addressed. Only the oplog and views have such
 		// documents.
-		return Plan{Skipped: []Left{{Document: true, Reason: "the document has no _id"}}}, nil
+		return Edits{Skipped: []Left{{Document: true, Reason: "the document has no _id"}}}, nil
 	}
 	p.ID = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
 	return p, nil
 }
 
 // Paths returns the paths of the values in p.
-func (p *Plan) Paths() map[string]bool {
+func (p *Edits) Paths() map[string]bool {
 	paths := make(map[string]bool)
 	for _, ch := range p.Changes {
 		paths[ch.Path] = true

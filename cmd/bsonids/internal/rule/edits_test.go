@@ -50,7 +50,7 @@ func TestPlanAndRewrite(t *testing.T) {
 			t.Fatal("the input was changed")
 		}
 
-		p, err := c.Plan(in)
+		p, err := c.Edits(in)
 		if err != nil || len(p.Skipped)+len(p.InID) > 0 {
 			t.Fatalf("%+v, %v", p, err)
 		}
@@ -70,7 +70,7 @@ func TestPlanAndRewrite(t *testing.T) {
 func TestPlanSkips(t *testing.T) {
 	c := conversion(t, "javaLegacy")
 	v := kindstest.Value("javaLegacy")
-	p, err := c.Plan(marshal(t, bson.D{
+	p, err := c.Edits(marshal(t, bson.D{
 		{Key: "_id", Value: bson.D{{Key: "u", Value: v}}}, {Key: "a.b", Value: v}, {Key: "twice", Value: v}, {Key: "twice", Value: 1},
 		{Key: "", Value: v}, {Key: "ok", Value: v}, {Key: "ref", Value: bson.D{{Key: "$ref", Value: "x"}, {Key: "$id", Value: v}}},
 	}))
@@ -80,7 +80,7 @@ func TestPlanSkips(t *testing.T) {
 	if len(p.InID) != 1 || len(p.Skipped) != 3 || len(p.Changes) != 2 || p.Changes[0].Path != "ok" || p.Changes[1].Path != "ref.$id" {
 		t.Errorf("%+v", p)
 	}
-	if _, err := c.Plan([]byte("no document")); err == nil {
+	if _, err := c.Edits([]byte("no document")); err == nil {
 		t.Error("garbage is planned")
 	}
 }
@@ -89,7 +89,7 @@ func TestPlanSkips(t *testing.T) {
 func TestModel(t *testing.T) {
 	c := conversion(t, "javaLegacy")
 	doc := marshal(t, bson.D{{Key: "_id", Value: "x"}, {Key: "a", Value: bson.A{kindstest.Value("javaLegacy")}}})
-	p, err := c.Plan(doc)
+	p, err := c.Edits(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestModel(t *testing.T) {
 // The filter for a null does not match a field that is not there.
 func TestModelOfNull(t *testing.T) {
 	null := Change{Path: "a", Old: Null, New: Value{Subtype: 4, Octets: [16]byte(kindstest.Value("standard").Data)}}
-	p := Plan{ID: bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, Changes: []Change{null}}
+	p := Edits{ID: bson.RawValue{Type: bson.TypeInt32, Value: []byte{1, 0, 0, 0}}, Changes: []Change{null}}
 	m := p.Model(bson.RawValue{})
 	want := marshal(t, bson.D{{Key: "_id", Value: bson.D{{Key: "$eq", Value: 1}}}, {Key: "a", Value: bson.D{
 		{Key: "$eq", Value: nil}, {Key: "$exists", Value: true}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}}}}})
@@ -126,18 +126,18 @@ func TestModelOfNull(t *testing.T) {
 // A document without an _id cannot be updated, which is said if there is something to update.
 func TestPlanWithoutID(t *testing.T) {
 	c := conversion(t, "javaLegacy")
-	p, err := c.Plan(marshal(t, bson.D{{Key: "a", Value: kindstest.Value("javaLegacy")}}))
+	p, err := c.Edits(marshal(t, bson.D{{Key: "a", Value: kindstest.Value("javaLegacy")}}))
 	if err != nil || len(p.Changes) > 0 || len(p.Skipped) != 1 || !p.Skipped[0].Document || p.Skipped[0].Reason == "" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if p, err = c.Plan(marshal(t, bson.D{{Key: "a", Value: 1}})); err != nil || len(p.Changes)+len(p.Skipped)+len(p.InID) > 0 {
+	if p, err = c.Edits(marshal(t, bson.D{{Key: "a", Value: 1}})); err != nil || len(p.Changes)+len(p.Skipped)+len(p.InID) > 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 // The paths of a plan are those of all its values.
 func TestPaths(t *testing.T) {
-	p := Plan{Changes: []Change{{Path: "a"}}, InID: []Change{{Path: "_id"}}, Skipped: []Left{{Path: "b.0"}}}
+	p := Edits{Changes: []Change{{Path: "a"}}, InID: []Change{{Path: "_id"}}, Skipped: []Left{{Path: "b.0"}}}
 	if got := p.Paths(); !maps.Equal(got, map[string]bool{"a": true, "_id": true, "b.0": true}) {
 		t.Errorf("%v", got)
 	}
