@@ -269,11 +269,28 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		delete(s.db, of)
 	case "count": // of all documents
 		return append(bson.D{{Key: "n", Value: int32(len(s.at(ns).docs))}}, ok...)
+	case "drop":
+		delete(s.db, ns)
 	case "create":
 		if _, there := s.db[ns]; there {
 			return refused(48, "a collection '"+ns+"' already exists")
 		}
-		s.made(ns)
+		c := s.made(ns)
+		for _, e := range elements(command)[1:] {
+			switch key := e.Key(); key {
+			case "lsid", "writeConcern", "$db", "$clusterTime", "$readPreference", "maxTimeMS", "txnNumber":
+			default:
+				c.options = append(c.options, bson.E{Key: key, Value: bson.RawValue{Type: e.Value().Type, Value: slices.Clone(e.Value().Value)}})
+			}
+		}
+	case "createIndexes": // which it does not enforce
+		c := s.made(ns)
+		for _, i := range values(command.Lookup("indexes")) {
+			name := i.Document().Lookup("name")
+			if !slices.ContainsFunc(c.indexes, func(have bson.Raw) bool { return have.Lookup("name").Equal(name) }) {
+				c.indexes = append(c.indexes, slices.Clone(i.Document()))
+			}
+		}
 	case "listIndexes":
 		c, there := s.db[ns]
 		if !there {
@@ -289,8 +306,12 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		s.rollBack(command)
 	case "find":
 		return cursor(ns, s.find(s.at(ns), command))
-	case "aggregate": // a count of documents
+	case "aggregate": // a sample, or a count of documents
 		stages := values(command.Lookup("pipeline"))
+		if size, ok := stages[0].Document().Lookup("$sample", "size").AsInt64OK(); ok {
+			docs := s.at(ns).docs
+			return cursor(ns, docs[:min(int(size), len(docs))])
+		}
 		n := int32(0)
 		for _, doc := range s.at(ns).docs {
 			if s.matches(doc, bson.Raw(stages[0].Value).Lookup("$match")) {

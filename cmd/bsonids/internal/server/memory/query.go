@@ -25,10 +25,75 @@ func (s *Server) find(c *collection, command bson.Raw) (found []bson.Raw) {
 	limit, _ := command.Lookup("limit").AsInt64OK()
 	for _, doc := range docs {
 		if (limit == 0 || int64(len(found)) < max(limit, -limit)) && s.matches(doc, command.Lookup("filter")) {
-			found = append(found, doc)
+			found = append(found, projected(doc, command.Lookup("projection")))
 		}
 	}
 	return found
+}
+
+// projected returns the fields of a document that a projection selects, which may be absent: those with the paths and _id, or all
+// but those with the paths.
+func projected(doc bson.Raw, projection bson.RawValue) bson.Raw {
+	if projection.Type != bson.TypeEmbeddedDocument || len(elements(projection.Document())) == 0 {
+		return doc
+	}
+	only := false
+	var paths [][]string
+	for _, e := range elements(projection.Document()) {
+		n, number := e.Value().AsInt64OK()
+		only = only || e.Value().Type == bson.TypeBoolean && e.Value().Boolean() || number && n != 0
+		paths = append(paths, strings.Split(e.Key(), "."))
+	}
+	if only {
+		paths = append(paths, []string{"_id"})
+	}
+	var d bson.D
+	if err := bson.Unmarshal(doc, &d); err != nil {
+		return doc // which is not valid
+	}
+	return marshal(selected(d, paths, only))
+}
+
+// selected returns a value with the paths only, or without them.
+func selected(in any, paths [][]string, only bool) any {
+	switch in := in.(type) {
+	case bson.D:
+		out := bson.D{}
+		for _, e := range in {
+			var below [][]string
+			whole := false
+			for _, p := range paths {
+				if p[0] == e.Key {
+					if whole = whole || len(p) == 1; len(p) > 1 {
+						below = append(below, p[1:])
+					}
+				}
+			}
+			_, isDocument := e.Value.(bson.D)
+			_, isArray := e.Value.(bson.A)
+			switch nested := isDocument || isArray; {
+			case whole && only, !whole && len(below) == 0 && !only, !nested && !whole && !only:
+				out = append(out, e)
+			case !whole && len(below) > 0 && nested:
+				out = append(out, bson.E{Key: e.Key, Value: selected(e.Value, below, only)})
+			}
+		}
+		return out
+	case bson.A:
+		out := bson.A{}
+		for _, v := range in {
+			switch v.(type) {
+			case bson.D, bson.A:
+				out = append(out, selected(v, paths, only))
+			default:
+				if !only {
+					out = append(out, v)
+				}
+			}
+		}
+		return out
+	}
+	return in
 }
 
 // compare orders values by type, and values of one type by their bytes, or numbers by size.
