@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -86,7 +87,7 @@ func Undo(ctx context.Context, coll *mongo.Collection, logs undolog.Logs, o Opti
 		}
 		return nil
 	}
-	err = entries(logs, o.Batch, func(b []undolog.Entry) error {
+	err = entries(logs, cmp.Or(o.Batch, batchSize), func(b []undolog.Entry) error {
 		for b := range slices.Chunk(b, o.Pace.Batch(len(b))) {
 			if err := restore(b); err != nil {
 				return err

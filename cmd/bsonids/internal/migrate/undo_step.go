@@ -104,10 +104,12 @@ func (w *restoration) runs() (ids, lost []string) {
 			ids = append(ids, u.Run)
 		}
 	}
-	for _, r := range w.old.Runs {
+	for _, r := range slices.Concat(w.old.Runs, w.recorded.Of(w.state.Plan.Conversion(w.old.Task))) {
 		switch id := r.By.Token; {
 		case slices.Contains(w.old.LostRuns, id):
-			lost = append(lost, id)
+			if !slices.Contains(lost, id) {
+				lost = append(lost, id)
+			}
 		case !slices.Contains(ids, id): // which has changed nothing that a log has
 			ids = append(ids, id)
 		}
@@ -134,6 +136,7 @@ func (w *restoration) begin(ctx context.Context) (*session.Claim, error) {
 		err = w.old.Since(now, w.state.Plan.Migration)
 	}
 	if err == nil {
+		w.recorded = now
 		err = w.mark(ctx, c, false)
 	}
 	if err != nil {

@@ -53,6 +53,7 @@ type migrated struct {
 	before, after map[string][]bson.Raw
 	logs          map[string][]string // the paths of the undo logs
 	o             UndoOptions
+	a             ApplyOptions
 	limit         time.Duration // of a batch
 	putBack       func() error
 }
@@ -157,8 +158,7 @@ func (m *migrated) undoWith(ctx context.Context) (steps []UndoneStep, err error)
 	if err != nil {
 		m.Fatal(err)
 	}
-	s := &session.Session{Client: m.s.Client, Messages: m.messages, Recording: session.Recording{BatchTimeout: m.limit, Halves: true}}
-	steps, err = Undo(ctx, s, m.o, state, m.putBack)
+	steps, err = Undo(ctx, m.session(), m.o, state, m.putBack)
 	if err := state.Close(); err != nil {
 		m.Fatal(err)
 	}
