@@ -3,12 +3,14 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/duplicates"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
@@ -180,7 +182,7 @@ func (p *Application) Apply(ctx context.Context, s *session.Session) (r Applied,
 	for _, f := range faults {
 		s.Warn("%v; what it had cannot be undone", f)
 	}
-	if p.unanswered, err = p.recorded.Unanswered(p.state); err != nil {
+	if p.unanswered, err = p.recorded.Unanswered(p.state, cmp.Or(p.BatchTimeout, bulk.Timeout)); err != nil {
 		return r, err
 	}
 	sv, err := p.compare(ctx)

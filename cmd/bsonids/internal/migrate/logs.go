@@ -45,8 +45,8 @@ type Old struct {
 func key(t kinds.Task) plan.Entry { return plan.Entry{Collection: t.Collection, Filter: t.Filter} }
 
 // Olds returns what is known of the old values of the conversions in place of a migration, in the order of the steps of its
-// plan, and then in that in which they began. broken has the errors of logs that cannot be read and that no run in the
-// record has. The caller must close all logs by calling done.
+// plan, and then in that in which they began. broken has the errors of logs that cannot be read, and that are neither
+// those of the runs of these conversions nor known to have nothing to restore. The caller must close all logs by calling done.
 func (r *Recorded) Olds(state *plan.State) (olds []*Old, broken []error, done func() error, err error) {
 	logs, unread, err := state.Logs()
 	if err != nil {
@@ -84,7 +84,8 @@ func (r *Recorded) Olds(state *plan.State) (olds []*Old, broken []error, done fu
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(unread)) {
-		if r.Named(id) == nil {
+		run := r.Named(id)
+		if run == nil || run.Log.Size > 0 && !run.Restored() && (run.Migration != state.Plan.Migration || !run.Stands()) {
 			broken = append(broken, unread[id])
 		}
 	}
@@ -231,25 +232,36 @@ func UnknownLog(u *undolog.Reader) error {
 
 // Unanswered returns for how long a server may carry out a batch of an undo, or of a run whose log is in the directory, of which
 // the record knows nothing: for each collection, the limit of a batch by the logs of such runs, less the time for which the record
-// has had a run of the collection, before which they have ended.
-func (r *Recorded) Unanswered(state *plan.State) (map[string]time.Duration, error) {
-	logs, _, err := state.Logs()
+// has had a run of the collection, before which they have ended. A log that cannot be read may be of any collection, and of a run
+// with the limit unread.
+func (r *Recorded) Unanswered(state *plan.State, unread time.Duration) (map[string]time.Duration, error) {
+	logs, broken, err := state.Logs()
 	if err != nil {
 		return nil, files.FileError(err)
 	}
 	limits := make(map[string]time.Duration)
-	for _, u := range logs {
-		if u.Database != state.Plan.Database || r.Named(u.Run) != nil {
-			continue
-		}
-		left := u.Limit
+	of := func(collection string, limit time.Duration) {
+		left := limit
 		for _, run := range r.Runs {
-			if run.Collection == u.Task.Collection {
-				left = min(left, u.Limit-r.Now.Sub(run.Started))
+			if run.Collection == collection {
+				left = min(left, limit-r.Now.Sub(run.Started))
 			}
 		}
 		if left > 0 {
-			limits[u.Task.Collection] = max(limits[u.Task.Collection], left)
+			limits[collection] = max(limits[collection], left)
+		}
+	}
+	for _, u := range logs {
+		if u.Database == state.Plan.Database && r.Named(u.Run) == nil {
+			of(u.Task.Collection, u.Limit)
+		}
+	}
+	for id, err := range broken {
+		if r.Named(id) != nil || errors.Is(err, undolog.ErrFormat) { // a file of something else
+			continue
+		}
+		for _, st := range state.Steps() {
+			of(st.Collection, unread)
 		}
 	}
 	return limits, undolog.Logs(logs).Close()

@@ -149,6 +149,35 @@ func TestUndoWithoutRecord(t *testing.T) {
 	m.same(map[string][]bson.Raw{"a": m.after["a"]})
 }
 
+// A log that has not even a header is named if the record lacks its run, and the limit of a batch is waited for. It has nothing to
+// restore if the record says that its run has changed nothing.
+func TestUndoOfUnmade(t *testing.T) {
+	m := applied(t, 6)
+	m.limit = 50 * time.Millisecond
+	path := m.logs["b"][1]
+	if err := os.Truncate(path, 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.collection(record.Name).UpdateOne(t.Context(), bson.D{{Key: "_id", Value: "b/2"}}, bson.D{{Key: "$set", Value: bson.D{{Key: "log", Value: record.Log{}}, {Key: "progress", Value: record.Progress{}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	m.o.Write = false
+	if _, err := m.undo(); err != nil {
+		t.Error(err)
+	}
+	m.s.Drop(m.collection(record.Name))
+	m.o.Write, m.o.WithoutRecord = true, true
+	if steps, err := m.undo(); err == nil || len(steps) > 0 || !strings.Contains(err.Error(), path) {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	m.same(m.after)
+	m.o.WithoutLost = true
+	if _, err := m.undo(); err != nil || !strings.Contains(strings.Join(m.warnings, "\n"), path) || !strings.Contains(strings.Join(m.warnings, "\n"), "waiting for 50ms") {
+		t.Errorf("%v, %q", err, m.warnings)
+	}
+	m.same(map[string][]bson.Raw{"a": m.before["a"], "b": append(slices.Clone(m.before["b"][:3]), m.after["b"][3:]...)})
+}
+
 // A run that has just begun, as that of an undo that was interrupted while it waited, does not show that the batches are over of the
 // runs that the record lacks. One that has begun long ago does.
 func TestUndoWaitsAgain(t *testing.T) {

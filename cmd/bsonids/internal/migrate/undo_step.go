@@ -1,11 +1,13 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/bulk"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/journal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
@@ -41,7 +43,7 @@ func restore(ctx context.Context, s *session.Session, o UndoOptions, state *plan
 	}
 	namespace := state.Plan.Namespace(old.Task.Collection)
 	s.About(namespace)
-	unanswered, err := recorded.Unanswered(state)
+	unanswered, err := recorded.Unanswered(state, cmp.Or(s.BatchTimeout, bulk.Timeout))
 	if err != nil {
 		return u, err
 	}

@@ -179,7 +179,7 @@ func TestLogs(t *testing.T) {
 	write("other", "a file of another name")
 	write("broken.undo", "text of another program, which is long enough\n")
 	all, broken, err := In(dir)
-	if err != nil || len(all) != 3 || len(broken) != 1 || !errors.Is(broken["broken"], ErrFormat) {
+	if err != nil || len(all) != 3 || len(broken) != 2 || !errors.Is(broken["broken"], ErrFormat) || broken["killed"] == nil {
 		t.Fatalf("%d logs, %v, %v", len(all), broken, err)
 	}
 	logs := Of(all...)

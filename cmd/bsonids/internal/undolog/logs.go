@@ -3,7 +3,6 @@ package undolog
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,8 +53,9 @@ func (l Logs) Close() (err error) {
 	return err
 }
 
-// In opens the logs in the directory dir. One that a process has left which was killed while it made it is none. unread has
-// the errors of those that cannot be read, by the runs that their names say. The caller must close the logs.
+// In opens the logs in the directory dir. unread has the errors of those that cannot be read, by the runs that their names
+// say: one without a whole header was left by a process that was killed while it made the log, if nothing was recorded of it.
+// The caller must close the logs.
 func In(dir string) (logs []*Reader, unread map[string]error, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -67,12 +67,12 @@ func In(dir string) (logs []*Reader, unread map[string]error, err error) {
 		if !ok {
 			continue
 		}
-		switch u, err := Open(filepath.Join(dir, e.Name())); {
-		case err == nil:
-			logs = append(logs, u)
-		case !errors.Is(err, fs.ErrNotExist):
+		u, err := Open(filepath.Join(dir, e.Name()))
+		if err != nil {
 			unread[run] = err
+			continue
 		}
+		logs = append(logs, u)
 	}
 	return logs, unread, nil
 }

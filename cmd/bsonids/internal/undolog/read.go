@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
@@ -55,12 +54,8 @@ func open(path string, flags int) (*Reader, error) {
 
 func (u *Reader) fail(err error) error { return &files.Error{What: Name, Path: u.path, Err: err} }
 
-// unmade is the error of a log without a first record, which a process that was killed while it made the log has left. It is
-// as if there were none.
-type unmade struct{}
-
-func (unmade) Error() string        { return "not an undo log: it is empty, or it has no whole record" }
-func (unmade) Is(target error) bool { return target == fs.ErrNotExist }
+// errUnmade is the error of a log without a first record.
+var errUnmade = errors.New("not an undo log: it is empty, or it has no whole record")
 
 // readHeader returns the header and the offset of its end.
 func readHeader(f journal.File) (h Header, begin int64, err error) {
@@ -71,7 +66,7 @@ func readHeader(f journal.File) (h Header, begin int64, err error) {
 	case err != nil:
 		return h, 0, err
 	case first == nil:
-		return h, 0, unmade{}
+		return h, 0, errUnmade
 	}
 	if err := json.Unmarshal(first, &h); err != nil || h.Run == "" {
 		return h, 0, ErrFormat

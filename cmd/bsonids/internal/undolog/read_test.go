@@ -95,7 +95,7 @@ func TestErrorsNameTheUndoLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, err := Open(path)
-		if named(name, path, err); u != nil || errors.Is(err, os.ErrNotExist) != (name != "a text") {
+		if named(name, path, err); u != nil || errors.Is(err, errUnmade) != (name != "a text") {
 			t.Errorf("%s: got %v", name, u)
 		}
 	}
