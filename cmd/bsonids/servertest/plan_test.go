@@ -231,7 +231,7 @@ func TestFieldWithDot(t *testing.T) {
 	if list := text(t, skipList(t, dir)); strings.Count(list, "contains a dot") != 12 || strings.Count(list, "\n") != 12 {
 		t.Error(list)
 	}
-	command(t, s, "verify", dir).want(t, failure.ExitIncomplete).prints(t, "not converted: a.b")
+	command(t, s, "verify", dir).want(t, failure.ExitIncomplete).prints(t, "a.b: not converted")
 }
 
 // The files of all collections of a plan are opened before the first one is changed.

@@ -34,8 +34,8 @@ After a cutover, the source is the old collection that was put away. Until the
 release, nothing may differ. Then services write to the new collection alone: documents
 that differ count as changed, inserted or deleted since.
 
-The proof fails if a conversion is not finished. Values that it left unchanged on
-purpose are counted separately.
+The proof fails if a conversion is not finished; verify then says why, such as who runs
+apply since when. Values that it left unchanged on purpose are counted separately.
 
 With the plan of a dump, verify compares the dump with its conversion, document by
 document. If one of them was a pipe, give the paths of both; one may be - for

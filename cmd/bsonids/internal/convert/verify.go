@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/hashset"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
@@ -157,10 +158,16 @@ func (p *Verification) entries(ctx context.Context, coll *mongo.Collection, v *V
 	if left, err = stillUnmet(p.Undo, left); err != nil {
 		return err
 	}
+	listed := make(map[string]bool) // by document and finding
+	for _, s := range v.Skips {
+		listed[documents.Key(s.ID)+s.Reason] = true
+	}
 	wrong := make(map[undolog.Place]bool) // by the place of the entry
 	for _, u := range left {
 		wrong[u.at] = wrong[u.at] || u.reason == notConverted || u.reason == otherOrder
-		v.find(u.id, "%s: %s", u.path, u.reason)
+		if finding := u.path + ": " + u.reason; !listed[documents.Key(u.id)+finding] {
+			v.find(u.id, "%s", finding)
+		}
 	}
 	for _, is := range wrong {
 		if is {
@@ -214,9 +221,8 @@ func unmetOf(e undolog.Entry, doc bson.Raw) (left []unmet) {
 // values counts the old and the new values in doc. l is nil if there is no undo log.
 func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
 	id := doc.Lookup("_id")
-	old := ""
 	var r rule.Ruling
-	err := c.Walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
+	return c.Walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
 		switch ok := c.Rule(&r, path, leaf); {
 		case !ok:
 			if !c.IsNew(path, leaf) {
@@ -234,14 +240,10 @@ func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
 			if path.Top() == "_id" {
 				v.InID++
 			}
-			old = path.Dotted()
+			v.find(id, "%s: %s", path.Dotted(), notConverted)
 		}
 		return nil
 	})
-	if err == nil && old != "" {
-		v.find(id, "not converted: %s", old)
-	}
-	return err
 }
 
 // logged has the new values in undo logs, each with its document and path. One that a document has is marked.

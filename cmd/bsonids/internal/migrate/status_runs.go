@@ -10,14 +10,11 @@ import (
 // of the server.
 func addRun(s *StepProgress, r *record.Run, now time.Time) {
 	s.By = r.By.String()
-	s.Started, s.Updated, s.Reason = &r.Started, &r.Updated, r.Reason
+	s.Started, s.Updated = &r.Started, &r.Updated
 	s.PerSecond, s.SecondsLeft = 0, 0
 	alive := r.Alive(now)
-	if !alive && r.Ended == nil {
-		s.Reason = "the run was killed"
-		if r.Kind == record.Undo {
-			s.Reason = "the undo was killed"
-		}
+	if s.Reason = ""; !alive {
+		s.Reason = unfinished(r, now)
 	}
 	if r.Kind == record.Undo {
 		switch {
@@ -61,4 +58,18 @@ func addRun(s *StepProgress, r *record.Run, now time.Time) {
 			s.SecondsLeft = int64(float64(max(0, s.Documents-s.Read)) / s.PerSecond)
 		}
 	}
+}
+
+// unfinished returns why the last run of a conversion has not finished it: it is in progress, was killed or has stopped. It is
+// empty if the run has finished it.
+func unfinished(r *record.Run, now time.Time) string {
+	switch {
+	case r.Alive(now):
+		return "a run is in progress: " + r.String()
+	case r.Ended != nil:
+		return r.Reason
+	case r.Kind == record.Undo:
+		return "the undo was killed"
+	}
+	return "the run was killed"
 }

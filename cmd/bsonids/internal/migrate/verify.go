@@ -32,6 +32,7 @@ type Proof struct {
 type StepProof struct {
 	Step
 	Proven bool             `json:"proven"`
+	Reason string           `json:"reason,omitempty"`  // why the conversion is not finished, if its last run is in progress or has stopped
 	Basis  Basis            `json:"restsOn,omitempty"` // empty if the conversion has not begun or was undone
 	Result convert.Verified `json:"result"`
 }
@@ -120,6 +121,12 @@ func (p *verification) step(ctx context.Context, t kinds.Task, old *Old) (out St
 	if last != nil && last.Undone != nil {
 		return out, failure.Usagef("an undo of %q began: there is no conversion to verify", t.Collection)
 	}
+	// What has ended since may have written more than the logs that are open have.
+	finished := last == nil || last.Outcome == record.Done
+	if !finished {
+		out.Reason = unfinished(last, p.recorded.Now)
+	}
+	ended := last != nil && last.Ended != nil
 	if last != nil {
 		if last, err = patience.Ask(ctx, p.Patience, func() (*record.Run, error) { return record.RunOf(ctx, p.db, last.ID) }); err != nil {
 			return out, err
@@ -138,7 +145,6 @@ func (p *verification) step(ctx context.Context, t kinds.Task, old *Old) (out St
 			return out, failure.Usagef("%s: %v", p.state.Dir(), err)
 		}
 	}
-	finished := last == nil || last.Outcome == record.Done
 	var v convert.Verified
 	if t.Into == "" {
 		out.Basis = RestsOnUndoLog
@@ -147,10 +153,12 @@ func (p *verification) step(ctx context.Context, t kinds.Task, old *Old) (out St
 		out.Basis = RestsOnSource
 		var exchanged string
 		var dropped bool
-		if v, exchanged, dropped, err = p.copied(ctx, what, conversion); dropped {
+		if v, exchanged, dropped, err = p.copied(ctx, what, conversion); exchanged != "" { // the cutover has brought the copy up to date
+			finished, out.Reason = true, ""
+		}
+		if dropped {
 			return out, err
 		}
-		finished = finished || exchanged != "" // the cutover has brought the copy up to date
 	}
 	if err != nil {
 		return out, err
@@ -159,7 +167,9 @@ func (p *verification) step(ctx context.Context, t kinds.Task, old *Old) (out St
 	out.Result, out.Proven = v, v.Holds(p.allowChanged)
 	// A user who may read everything may lack the privilege to write the record. The proof holds
 	// without it.
-	_ = record.MarkVerified(ctx, p.db, last, out.Proven, p.Version)
+	if ended {
+		_ = record.MarkVerified(ctx, p.db, last, out.Proven, p.Version)
+	}
 	return out, nil
 }
 

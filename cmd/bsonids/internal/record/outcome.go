@@ -44,11 +44,8 @@ func (l *Lock) MarkUndone(ctx context.Context, runs []string, is Undone) error {
 	return err
 }
 
-// MarkVerified records a proof in the document of a run that has ended.
+// MarkVerified records a proof in the document of a run, which has ended.
 func MarkVerified(ctx context.Context, db *mongo.Database, r *Run, proven bool, version string) error {
-	if r == nil || r.Ended == nil {
-		return nil
-	}
 	now, err := Now(ctx, db)
 	if err != nil {
 		return err

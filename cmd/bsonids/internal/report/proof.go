@@ -32,6 +32,9 @@ func (p Proof) Text(w io.Writer) {
 	}
 	t.Render()
 	for _, s := range p.Steps {
+		if s.Reason != "" {
+			fmt.Fprintf(w, "\n%s, %s, is not finished: %s\n", terminal.Cell(s.Collection), taskText(s.Task), terminal.Cell(s.Reason))
+		}
 		findings(w, s.Task, s.Result.Skips)
 	}
 	if p.Dump != nil {
