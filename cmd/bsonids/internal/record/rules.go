@@ -64,6 +64,18 @@ func (r *Run) unanswered(end time.Time) time.Time {
 	return end.Add(r.BatchTimeout)
 }
 
+// there returns the first time that is known at which the record had the document of the run, which is read now. A server may
+// take long to insert it: that was after it began.
+func (r *Run) there(now time.Time) time.Time {
+	switch {
+	case r.Ended != nil:
+		return *r.Ended
+	case r.Updated.After(r.Started):
+		return r.Updated
+	}
+	return now
+}
+
 // admit applies the rules to the runs of the collection, which are sorted by epoch.
 func admit(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error) {
 	var v verdict
@@ -72,11 +84,11 @@ func admit(runs []*Run, want *Run, takeOver bool, now time.Time) (verdict, error
 			v.wait = append(v.wait, waiting{r, until})
 		}
 	}
-	over := make(map[int64]time.Time) // when each run was taken over
+	over := make(map[int64]time.Time) // when each run was taken over, at the latest
 	for _, r := range runs {
 		for _, e := range r.TakesOver {
 			if _, ok := over[e]; !ok {
-				over[e] = r.Started
+				over[e] = r.there(now)
 			}
 		}
 	}

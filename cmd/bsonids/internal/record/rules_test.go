@@ -20,7 +20,10 @@ func run(epoch int64, conversion string, change ...func(*Run)) *Run {
 	return r
 }
 
-func ended(outcome string) func(*Run)   { return func(r *Run) { r.Ended, r.Outcome = &begun, outcome } }
+func ended(outcome string) func(*Run) { return func(r *Run) { r.Ended, r.Outcome = &begun, outcome } }
+func updated(after time.Duration) func(*Run) {
+	return func(r *Run) { r.Updated = begun.Add(after) }
+}
 func undo(r *Run)                       { r.Kind = Undo }
 func over(e ...int64) func(*Run)        { return func(r *Run) { r.TakesOver = e } }
 func lost(ago time.Duration) func(*Run) { return func(r *Run) { r.Lost = ago } }
@@ -61,6 +64,10 @@ func TestJudge(t *testing.T) {
 		"after an undo that was killed":    {runs: []*Run{run(1, "a", undo, lock("f"))}, want: run(0, "b", lock("f")), over: 1, wait: time.Minute},
 		"after one that was taken over": {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo),
 			after: 20 * time.Second, wait: 40 * time.Second},
+		"after one that was taken over by one that was killed, and inserted late": {runs: []*Run{run(1, "a", updated(50*time.Second)), run(2, "a", undo, over(1))}, want: run(0, "a", undo), takeOver: true,
+			after: 60 * time.Second, over: 1, wait: time.Minute - 4*time.Second},
+		"after one that was taken over by one that lived on": {runs: []*Run{run(1, "a", updated(10*time.Second)), run(2, "a", over(1), updated(12*time.Second))}, want: run(0, "a", undo), takeOver: true,
+			after: 30 * time.Second, over: 1, wait: time.Minute - 12*time.Second},
 		"after one that was taken over, later":     {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Done))}, want: run(0, "a", undo), after: time.Hour},
 		"go on after one that was taken over":      {runs: []*Run{run(1, "a"), run(2, "a", over(1), ended(Stopped))}, want: run(0, "a")},
 		"undo of one that ended without answer":    {runs: []*Run{run(1, "a", ended(Stopped), lost(10*time.Second))}, want: run(0, "a", undo), after: 20 * time.Second, wait: 30 * time.Second},
