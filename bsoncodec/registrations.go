@@ -374,15 +374,15 @@ func (a *application) binaryValueDecoder(reflect.Type, bson.ValueDecoder) bson.V
 	return c
 }
 
-func (a *application) structPlanEncoder(_ reflect.Type, own bson.ValueEncoder) bson.ValueEncoder {
-	if e, ok := own.(*structEncoder); !ok || !driver.HasDefaultSettings(e.plain) {
+func (a *application) structPlanEncoder(t reflect.Type, own bson.ValueEncoder) bson.ValueEncoder {
+	if e, ok := own.(*structEncoder); !ok || !driver.HasDefaultSettings(e.plain, t) {
 		return nil
 	}
 	return a.plans
 }
 
-func (a *application) structPlanDecoder(_ reflect.Type, own bson.ValueDecoder) bson.ValueDecoder {
-	if d, ok := own.(*structDecoder); !ok || !driver.HasDefaultSettings(d.plain) {
+func (a *application) structPlanDecoder(t reflect.Type, own bson.ValueDecoder) bson.ValueDecoder {
+	if d, ok := own.(*structDecoder); !ok || !driver.HasDefaultSettings(d.plain, t) {
 		return nil
 	}
 	return a.plans

@@ -243,7 +243,7 @@ func (c *sliceEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.Value
 	if other := otherEncoder(reg, tAnySlice, c.elem.t, c.elem); other != nil {
 		return other
 	}
-	if !c.binary() {
+	if !c.binary() || !driver.HasDefaultSettings(c.driver, c.t) { // by the settings of the mgo registries, a nil slice is no null
 		return c.driver
 	}
 	return c

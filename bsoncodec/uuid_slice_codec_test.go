@@ -238,6 +238,51 @@ func TestSlicesAreDecodedAsTheDriverDecodesThem(t *testing.T) {
 	}
 }
 
+// A nil slice of UUIDs becomes what any nil slice does in the registry: null, or an empty array as in mgo.
+func TestNilSlicesAreEncodedAsTheDriverEncodesThem(t *testing.T) {
+	mgoSlices := func(reg *bson.Registry) {
+		enc, err := bson.NewMgoRegistry().LookupEncoder(reflect.TypeFor[[]string]())
+		if err != nil {
+			t.Fatal(err)
+		}
+		reg.RegisterKindEncoder(reflect.Slice, enc)
+	}
+	for name, c := range map[string]struct {
+		reg  *bson.Registry
+		with func(*bson.Registry)
+	}{
+		"default":                 {bson.NewRegistry(), func(*bson.Registry) {}},
+		"mgo":                     {bson.NewMgoRegistry(), func(*bson.Registry) {}},
+		"mgo respecting nil":      {bson.NewRespectNilValuesMgoRegistry(), func(*bson.Registry) {}},
+		"default with mgo slices": {bson.NewRegistry(), mgoSlices},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(c.with).ApplyTo(c.reg); err != nil {
+				t.Fatal(err)
+			}
+			for _, opts := range [][]bsoncodec.Options{nil, {{NilSliceAsEmpty: true}}, {{IntMinSize: true}}} {
+				for _, pair := range [][2]any{
+					{[]uuid.UUID(nil), []string(nil)},
+					{struct{ V []uuid.UUID }{}, struct{ V []string }{}},
+					{bson.D{{Key: "v", Value: []uuid.UUID(nil)}}, bson.D{{Key: "v", Value: []string(nil)}}},
+				} {
+					got, err := bsoncodec.MarshalValue(c.reg, pair[0], opts...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want, err := bsoncodec.MarshalValue(c.reg, pair[1], opts...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !got.Equal(want) {
+						t.Errorf("%T with %+v: got %v, a slice of strings is %v", pair[0], opts, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
 // Keys of an array are not read by the driver: any will do.
 func TestArrayKeysDoNotMatter(t *testing.T) {
 	fast, slow := fastAndSlow(t, uuidrep.Standard)

@@ -71,13 +71,17 @@ func NewStructDecoder(dec bson.ValueDecoder) func() bson.ValueDecoder {
 	}
 }
 
-// HasDefaultSettings reports whether the driver's codec of structs codec has the settings of that
-// of [bson.NewRegistry].
-func HasDefaultSettings(codec any) bool {
-	if reflect.TypeOf(codec) != structCodec {
+// HasDefaultSettings reports whether codec is the driver's for values of type t, of structs or of slices, with the settings
+// of [bson.NewRegistry]. Those of the two mgo registries differ.
+func HasDefaultSettings(codec any, t reflect.Type) bool {
+	if k, ok := codec.(KindEncoder); ok {
+		codec = k.Driver()
+	}
+	a, b := reflect.ValueOf(codec), reflect.ValueOf(Encoder(t))
+	if !a.IsValid() || a.Type() != b.Type() || a.Kind() != reflect.Pointer {
 		return false
 	}
-	a, b := reflect.ValueOf(codec).Elem(), reflect.ValueOf(Encoder(reflect.TypeFor[struct{}]())).Elem()
+	a, b = a.Elem(), b.Elem()
 	for i := range a.NumField() {
 		if a.Field(i).Kind() == reflect.Bool && a.Field(i).Bool() != b.Field(i).Bool() {
 			return false
