@@ -99,6 +99,9 @@ func (m *migrated) session() *session.Session {
 	return &session.Session{Client: m.s.Client, Messages: m.messages, Recording: session.Recording{BatchTimeout: m.limit, Halves: true}}
 }
 
+// surveyed are the options of a survey of all.
+var surveyed survey.Options
+
 // apply applies the plan.
 func (m *migrated) apply() (Applied, error) { return m.applyWith(m.Context()) }
 
