@@ -54,7 +54,9 @@ An edit of the plan takes effect when apply is run again:
                      bsonids undo
 
 A collection with into in the plan is copied. bsonids cutover brings the copy up to date,
-and puts it in the place of its collection.
+and puts it in the place of its collection. While a cutover has not ended, apply changes
+nothing. After bsonids release, apply says when that was, and converts the rest of the
+plan.
 
 With the plan of a dump, apply reads the dump, and writes nothing without --out. With
 it, apply writes the converted dump, which has the form of the dump, and --write is not

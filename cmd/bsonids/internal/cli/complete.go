@@ -37,9 +37,11 @@ func (c *console) completeNames(cmd *cobra.Command) {
 		return all, err
 	}
 	cutovers := func(ctx context.Context, client *mongo.Client) (ids []string, err error) {
-		open, err := record.Cutovers(ctx, client.Database(cmd.Flag("db").Value.String()), true)
-		for _, c := range open {
-			ids = append(ids, c.Conversion())
+		all, err := record.Cutovers(ctx, client.Database(cmd.Flag("db").Value.String()))
+		for _, c := range all {
+			if c.Open() {
+				ids = append(ids, c.Conversion())
+			}
 		}
 		return ids, err
 	}

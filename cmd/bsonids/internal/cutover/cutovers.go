@@ -89,7 +89,7 @@ func (e *Cutovers) find(ctx context.Context, g Group, open bool) (c *record.Cuto
 			c, err = record.CutoverOf(ctx, e.db, g.Names...)
 			return err
 		}
-		all, err := record.Cutovers(ctx, e.db, false)
+		all, err := record.Cutovers(ctx, e.db)
 		c = record.Last(all, g.Names, g.Copies, e.Conversions)
 		return err
 	})
@@ -374,7 +374,12 @@ func (l locks) end(failed error) error {
 func (e *Cutovers) lock(ctx context.Context, c *record.Cutover, kind string) (l locks, err error) {
 	for _, x := range c.Collections {
 		run := record.Run{Kind: kind, Task: kinds.Task{Collection: x.Name, Into: x.New}, UUID: x.OldID, Conversion: c.Conversion()}
-		one, err := patience.Ask(ctx, e.Patience, func() (*session.Claim, error) { return e.Claim(ctx, e.db, record.Request{Run: run}) })
+		one, err := patience.Ask(ctx, e.Patience, func() (*session.Claim, error) {
+			if err := e.Limit(ctx, e.db, x.Name); err != nil {
+				return nil, err
+			}
+			return e.Claim(ctx, e.db, record.Request{Run: run})
+		})
 		if err != nil {
 			return nil, errors.Join(err, l.end(err))
 		}

@@ -93,7 +93,7 @@ func (e *Cutovers) copyOf(ctx context.Context, name, into string, specs map[stri
 	if err != nil {
 		return nil, err
 	}
-	earlier, err := record.Cutovers(ctx, e.db, false)
+	earlier, err := record.Cutovers(ctx, e.db)
 	if err != nil {
 		return nil, err
 	}

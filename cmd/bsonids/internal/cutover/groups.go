@@ -78,7 +78,7 @@ var begun = map[Verb][]string{
 // Waiting returns the groups of a plan for which a verb has something to do. The others are named in a
 // notice.
 func (e *Cutovers) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Group, error) {
-	all, err := patience.Ask(ctx, e.Patience, func() ([]*record.Cutover, error) { return record.Cutovers(ctx, e.db, false) })
+	all, err := patience.Ask(ctx, e.Patience, func() ([]*record.Cutover, error) { return record.Cutovers(ctx, e.db) })
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (e *Cutovers) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Gr
 func (e *Cutovers) ToPutBack(ctx context.Context, groups []Group) (out []*record.Cutover, err error) {
 	var all []*record.Cutover
 	err = e.Do(ctx, func() (err error) {
-		if all, err = record.Cutovers(ctx, e.db, false); failure.IsDenied(err) {
+		if all, err = record.Cutovers(ctx, e.db); failure.IsDenied(err) {
 			return nil // of a user who may not read the record, no cutover is known
 		}
 		return err

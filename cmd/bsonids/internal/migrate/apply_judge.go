@@ -139,7 +139,7 @@ func (p *Application) compare(ctx context.Context) (*survey.Survey, error) {
 	if err := p.find(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.unfenced(ctx); err != nil {
+	if err := p.cutOver(); err != nil {
 		return nil, err
 	}
 	fresh := slices.DeleteFunc(p.steps(), func(st *step) bool { return !st.fresh() })
@@ -186,11 +186,6 @@ func (p *Application) compare(ctx context.Context) (*survey.Survey, error) {
 		p.Warn("%s", w)
 	}
 	if len(problems) > 0 {
-		for _, st := range fresh { // a cutover may have renamed what has changed
-			if err := p.Do(ctx, func() error { return NotFenced(ctx, p.db, st.Collection) }); err != nil {
-				return nil, err
-			}
-		}
 		return nil, failure.Usagef("the data have changed since the plan was made: %s; bring the plan up to date with bsonids plan", strings.Join(problems, "; "))
 	}
 	p.definitions = p.plan.Rewrite(sv.Definitions)
@@ -198,36 +193,6 @@ func (p *Application) compare(ctx context.Context) (*survey.Survey, error) {
 		return nil, failure.Usagef("%s", plan.DefinitionsError(names, terminal.Command(p.Dir)))
 	}
 	return sv, p.decide(sv)
-}
-
-// unfenced returns a usage error if a cutover has begun to exchange collections of a group that has steps about
-// which nothing is decided.
-func (p *Application) unfenced(ctx context.Context) error {
-	all := p.steps()
-	for _, g := range p.plan.Groups() {
-		var names []string
-		fresh, begun := false, false
-		for _, s := range g {
-			names = append(names, s.Collection)
-			if s.Into != "" {
-				names = append(names, s.Into)
-			}
-			st := all[slices.IndexFunc(all, func(st *step) bool { return st.conversion == p.plan.Conversion(s.Task) })]
-			fresh, begun = fresh || st.fresh(), begun || st.last != nil
-		}
-		if !fresh || !begun {
-			continue
-		}
-		if err := p.Do(ctx, func() error { return NotFenced(ctx, p.db, names...) }); err != nil {
-			return err
-		}
-		for _, s := range g {
-			if x, state := p.recorded.Exchange(p.plan.Conversion(s.Task)); x != nil && state == record.Released {
-				return failure.Usagef("%q: a cutover has put %s in its place, and was released: make a plan in a new directory for what is left", x.Name, x.New)
-			}
-		}
-	}
-	return nil
 }
 
 // decide makes the decisions of the steps: those that the record has, and others from the survey. The error is a usage error

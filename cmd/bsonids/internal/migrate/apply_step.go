@@ -31,6 +31,7 @@ type step struct {
 	what       Described
 	of         *Application
 
+	released  error       // says when its copy was released, which a cutover has put in place; nil if none was
 	last      *record.Run // the last one that has changed something or made a copy; nil if there is none
 	decisions []decide.Decision
 	documents int64 // about how many there are to read
@@ -72,13 +73,12 @@ func (st *step) done() bool {
 }
 
 func (st *step) convert(ctx context.Context, advance func(documents int)) (err error) {
+	if st.released != nil {
+		st.result = st.of.recorded.Step(st.conversion, st.Task)
+		return nil
+	}
 	if err := st.Do(ctx, func() error { return st.find(ctx) }); err != nil {
 		return err
-	}
-	if st.Into != "" {
-		if err := st.Do(ctx, func() error { return NotReleased(ctx, st.of.db, st.Collection, st.Into, st.conversion) }); err != nil {
-			return err
-		}
 	}
 	var known, gone bool // the copy is that of an earlier run, or was and is not there any more
 	if st.Into != "" {
@@ -184,9 +184,6 @@ func (st *step) find(ctx context.Context) (err error) {
 	if st.spec.Type == "view" || st.spec.Type == "timeseries" {
 		return failure.Usagef("cannot convert %s, because it is a %s", st.of.plan.Namespace(st.Collection), st.spec.Type)
 	}
-	if err := NotFenced(ctx, st.of.db, st.Collection); err != nil {
-		return err
-	}
 	if st.Into == "" {
 		// No document has this _id. The update changes nothing, and the server rejects it if the
 		// user lacks the privilege to update.
@@ -224,11 +221,20 @@ func (st *step) begin(ctx context.Context, opts convert.Options, gone bool) (*se
 		return nil, err
 	}
 	run.Progress.Documents = documents
+	if err := st.Limit(ctx, st.of.db, st.Collection); err != nil {
+		return nil, err
+	}
 	return st.Claim(ctx, st.of.db, record.Request{Run: run, May: func(ctx context.Context) error {
-		// Another migration may have converted values since the record was read. None can begin now.
-		runs, err := record.Runs(ctx, st.of.db)
+		// Another migration may have converted values since the record was read, or a cutover may have begun. None can begin now.
+		now, err := readRecord(ctx, st.of.db)
 		if err == nil {
-			err = st.of.clashWith(ctx, st, runs)
+			err = now.notFenced(st.of.plan.Database, st.Task)
+		}
+		if err == nil {
+			err = now.notReleased(st.of.plan.Database, st.Task, st.conversion)
+		}
+		if err == nil {
+			err = st.of.clashWith(ctx, st, now.Runs)
 		}
 		if err != nil || st.Into == "" {
 			return err

@@ -1,42 +1,66 @@
 package migrate
 
 import (
-	"context"
+	"slices"
 	"strings"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/mongo"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 
-// NotFenced returns a usage error if a cutover that has not ended uses one of the collections.
-func NotFenced(ctx context.Context, db *mongo.Database, names ...string) error {
-	c, err := record.CutoverOf(ctx, db, names...)
-	if failure.IsDenied(err) {
-		return nil // without the record, the server refuses the writes
-	}
-	if err != nil || c == nil {
-		return err
-	}
-	if c.Untouched() {
-		return failure.Usagef("%s.%s is compared by a cutover of %s; finish it with bsonids cutover, or give it up with bsonids cutover --roll-back", db.Name(), names[0], strings.Join(c.Names(), ", "))
+// notFenced returns a usage error if a cutover that has not ended uses the collection of a task, or its copy.
+func (r *Recorded) notFenced(database string, t kinds.Task) error {
+	c := record.Using(r.Cutovers, t.Collection, t.Into)
+	switch {
+	case c == nil:
+		return nil
+	case c.Untouched():
+		return failure.Usagef("%s.%s is compared by a cutover of %s; finish it with bsonids cutover, or give it up with bsonids cutover --roll-back", database, t.Collection, strings.Join(c.Names(), ", "))
 	}
 	return failure.Usagef("%s.%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
-		db.Name(), names[0], strings.Join(c.Names(), ", "), c.State)
+		database, t.Collection, strings.Join(c.Names(), ", "), c.State)
 }
 
-// NotReleased returns a usage error if a cutover has put the copy that a conversion made in the place of its collection, and was
+// notReleased returns a usage error if a cutover has put the copy that a conversion made in the place of its collection, and was
 // released: there is nothing to convert any more.
-func NotReleased(ctx context.Context, db *mongo.Database, collection, into, conversion string) error {
-	all, err := record.Cutovers(ctx, db, false)
-	if failure.IsDenied(err) {
+func (r *Recorded) notReleased(database string, t kinds.Task, conversion string) error {
+	_, c := r.Exchange(conversion)
+	if c == nil || c.State != record.Released || c.FreedAt == nil {
 		return nil
 	}
-	c := record.Last(all, []string{collection}, []string{into}, []string{conversion})
-	if err != nil || c == nil || c.State != record.Released || c.FreedAt == nil {
-		return err
+	return failure.Usagef("%s.%s was released at %s UTC: its copy %s is in its place, and the conversion is done", database, t.Collection, c.FreedAt.UTC().Format(time.DateTime), t.Into)
+}
+
+// cutOver returns a usage error if a cutover that has not ended uses a collection of the plan, if there is something to decide of a
+// group of which one was released, or if all were released: the same with and without --write. It warns of those that were released.
+func (p *Application) cutOver() error {
+	var last error
+	all := p.steps()
+	for _, g := range p.plan.Groups() {
+		fresh, released := false, ""
+		for _, s := range g {
+			st := all[slices.IndexFunc(all, func(st *step) bool { return st.conversion == p.plan.Conversion(s.Task) })]
+			if err := p.recorded.notFenced(p.plan.Database, st.Task); err != nil {
+				return err
+			}
+			if st.released = p.recorded.notReleased(p.plan.Database, st.Task, st.conversion); st.released != nil {
+				last, released = st.released, st.Collection
+			}
+			fresh = fresh || st.fresh()
+		}
+		if fresh && released != "" {
+			return failure.Usagef("%q: a cutover has put its copy in its place, and was released: make a plan in a new directory for what is left", released)
+		}
 	}
-	return failure.Usagef("%s.%s was released at %s UTC: its copy %s is in its place, and the conversion is done", db.Name(), collection, c.FreedAt.UTC().Format(time.DateTime), into)
+	if !slices.ContainsFunc(all, func(st *step) bool { return st.released == nil }) {
+		return last
+	}
+	for _, st := range all {
+		if st.released != nil {
+			p.Warn("%v", st.released)
+		}
+	}
+	return nil
 }

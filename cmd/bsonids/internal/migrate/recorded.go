@@ -10,9 +10,11 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
@@ -46,19 +48,22 @@ type Recorded struct {
 
 // ReadRecord reads the record of a database.
 func ReadRecord(ctx context.Context, s *session.Session, database string) (*Recorded, error) {
+	r, err := patience.Ask(ctx, s.Patience, func() (*Recorded, error) { return readRecord(ctx, s.Client.Database(database)) })
+	return r, session.OfRecord(err)
+}
+
+// readRecord reads the record once.
+func readRecord(ctx context.Context, db *mongo.Database) (*Recorded, error) {
 	var r Recorded
-	err := s.Do(ctx, func() (err error) {
-		db := s.Client.Database(database)
-		if r.Runs, err = record.Runs(ctx, db); err != nil {
-			return err
-		}
-		if r.Cutovers, err = record.Cutovers(ctx, db, false); err != nil {
-			return err
-		}
-		r.Now, err = record.Now(ctx, db)
-		return err
-	})
-	return &r, session.OfRecord(err)
+	var err error
+	if r.Runs, err = record.Runs(ctx, db); err != nil {
+		return &r, err
+	}
+	if r.Cutovers, err = record.Cutovers(ctx, db); err != nil {
+		return &r, err
+	}
+	r.Now, err = record.Now(ctx, db)
+	return &r, err
 }
 
 // Of returns the runs of a conversion whose values are not restored, in the order in which they began.
@@ -107,17 +112,17 @@ func (r *Recorded) Converted(migration string) (tasks []kinds.Task) {
 	return tasks
 }
 
-// Exchange returns how a cutover has exchanged the copy that a conversion has made, and the state of that cutover, or nil
-// if none has, or if it was rolled back.
-func (r *Recorded) Exchange(conversion string) (*record.Exchange, string) {
+// Exchange returns how a cutover has exchanged the copy that a conversion has made, and that cutover, or nil if none has, or
+// if it was rolled back.
+func (r *Recorded) Exchange(conversion string) (*record.Exchange, *record.Cutover) {
 	for _, c := range slices.Backward(r.Cutovers) {
 		for i, x := range c.Collections {
 			if x.Maker == conversion && c.State != record.RolledBack {
-				return &c.Collections[i], c.State
+				return &c.Collections[i], c
 			}
 		}
 	}
-	return nil, ""
+	return nil, nil
 }
 
 // HasCopy reports whether a conversion has made the copy with the UUID, which may be nil.

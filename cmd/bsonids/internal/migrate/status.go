@@ -105,7 +105,7 @@ func StatusOfRecord(ctx context.Context, s *session.Session, database string, st
 	}
 	r.Time = recorded.Now
 	for _, c := range recorded.Cutovers {
-		if c.State != record.Released && c.State != record.RolledBack {
+		if c.Open() {
 			r.Cutovers = append(r.Cutovers, CutoverStatus{ID: c.Conversion(), Maker: c.Collections[0].Maker, Collections: c.Names(), State: c.State, Waits: c.State == record.Switched || c.State == record.Releasing,
 				By: c.By.String(), Begun: c.Begun, Updated: c.Updated})
 		}

@@ -19,7 +19,7 @@ func Dropped(ctx context.Context, db *mongo.Database, conversions []string, copi
 	if err != nil {
 		return nil, err
 	}
-	all, err := record.Cutovers(ctx, db, false)
+	all, err := record.Cutovers(ctx, db)
 	var runs []*record.Run
 	if err == nil {
 		runs, err = record.Runs(ctx, db)

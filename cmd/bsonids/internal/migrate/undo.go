@@ -75,6 +75,14 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 	}
 	if o.Write {
 		begin(s, state)
+		if recorded, err = ReadRecord(ctx, s, state.Plan.Database); err != nil { // cutovers may have been undone
+			return nil, err
+		}
+		for _, old := range olds {
+			if err := recorded.notFenced(state.Plan.Database, old.Task); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, old := range slices.Backward(olds) {
 		namespace := state.Plan.Namespace(old.Task.Collection)
@@ -102,13 +110,9 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 // forget records that the copies of the migration that no cutover has put in place are left to the user: the next apply makes new
 // ones.
 func forget(ctx context.Context, s *session.Session, state *plan.State, recorded *Recorded) error {
-	now, err := ReadRecord(ctx, s, state.Plan.Database) // cutovers may have been undone
-	if err != nil {
-		return err
-	}
 	for _, t := range recorded.Converted(state.Plan.Migration) {
 		name := state.Plan.Conversion(t)
-		if x, _ := now.Exchange(name); t.Into == "" || x != nil {
+		if x, _ := recorded.Exchange(name); t.Into == "" || x != nil {
 			continue
 		}
 		var run *session.Claim

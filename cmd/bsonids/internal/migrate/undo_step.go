@@ -49,10 +49,8 @@ func restore(ctx context.Context, s *session.Session, o UndoOptions, state *plan
 	}
 	w := &restoration{unanswered: unanswered, Session: s, UndoOptions: o, state: state, recorded: recorded, old: old, coll: s.Client.Database(what.Database).Collection(what.Task.Collection)}
 	err = w.Do(ctx, func() (err error) {
-		if w.spec, err = server.FindCollection(ctx, w.coll); err != nil || !w.Write {
-			return err
-		}
-		return NotFenced(ctx, w.coll.Database(), w.coll.Name())
+		w.spec, err = server.FindCollection(ctx, w.coll)
+		return err
 	})
 	if err != nil {
 		return u, err
@@ -124,6 +122,9 @@ func (w *restoration) begin(ctx context.Context) (*session.Claim, error) {
 	run := record.Run{Kind: record.Undo, Task: w.old.Task, UUID: w.spec.UUID, Conversion: w.state.Plan.Conversion(w.old.Task)}
 	var c *session.Claim
 	err := w.Do(ctx, func() (err error) {
+		if err = w.Limit(ctx, w.coll.Database(), w.coll.Name()); err != nil {
+			return err
+		}
 		c, err = w.Claim(ctx, w.coll.Database(), record.Request{Run: run})
 		return err
 	})
@@ -133,6 +134,9 @@ func (w *restoration) begin(ctx context.Context) (*session.Claim, error) {
 	var now *Recorded
 	if err = await(ctx, w.Session, w.unanswered[w.coll.Name()]); err == nil {
 		now, err = ReadRecord(ctx, w.Session, w.state.Plan.Database) // no other run can write any more
+	}
+	if err == nil {
+		err = now.notFenced(w.state.Plan.Database, w.old.Task)
 	}
 	if err == nil {
 		err = w.old.Since(now, w.state.Plan.Migration)

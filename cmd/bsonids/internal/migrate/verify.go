@@ -258,7 +258,7 @@ func (p *verification) copied(ctx context.Context, what Described, conversion st
 // the place of its source, if one has. The source was dropped if another cutover has begun since, which puts its own
 // old collection in that place.
 func pair(ctx context.Context, db *mongo.Database, st kinds.Task, conversion string) (old, fresh, state string, dropped bool, err error) {
-	all, err := record.Cutovers(ctx, db, false)
+	all, err := record.Cutovers(ctx, db)
 	if failure.IsDenied(err) {
 		err = nil
 	}

@@ -185,15 +185,13 @@ func NewCutover(collections []Exchange, version string) *Cutover {
 	return &Cutover{Saved: Saved{ID: NewID() + cutoverEnd, Kind: kindCutover, State: Comparing, By: whoAmI(version)}, Collections: collections}
 }
 
-// Cutovers returns the cutovers in the record, sorted by when they began. If open is set, it returns
-// only those that have not ended.
-func Cutovers(ctx context.Context, db *mongo.Database, open bool) ([]*Cutover, error) {
-	filter := bson.D{{Key: "kind", Value: kindCutover}}
-	if open {
-		filter = append(filter, bson.E{Key: "state", Value: bson.D{{Key: "$nin", Value: bson.A{Released, RolledBack}}}})
-	}
-	return find[*Cutover](ctx, collection(db), filter, "begun")
+// Cutovers returns the cutovers in the record, sorted by when they began.
+func Cutovers(ctx context.Context, db *mongo.Database) ([]*Cutover, error) {
+	return find[*Cutover](ctx, collection(db), bson.D{{Key: "kind", Value: kindCutover}}, "begun")
 }
+
+// Open reports whether the cutover has not ended.
+func (c *Cutover) Open() bool { return c.State != Released && c.State != RolledBack }
 
 // CutoverByID returns the cutover of the name that its runs have, or nil if there is none.
 func CutoverByID(ctx context.Context, db *mongo.Database, id string) (*Cutover, error) {
@@ -207,15 +205,25 @@ func CutoverByID(ctx context.Context, db *mongo.Database, id string) (*Cutover, 
 // CutoverOf returns the cutover that has not ended and that uses a collection with one of the names,
 // or nil if there is none.
 func CutoverOf(ctx context.Context, db *mongo.Database, names ...string) (*Cutover, error) {
-	all, err := Cutovers(ctx, db, true)
+	all, err := Cutovers(ctx, db)
+	return Using(all, names...), err
+}
+
+// Using returns the one of the cutovers that has not ended and that uses a collection with one of the names, or nil if there is
+// none. An empty name is no name.
+func Using(all []*Cutover, names ...string) *Cutover {
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
 	for _, c := range all {
+		if !c.Open() {
+			continue
+		}
 		for _, x := range c.Collections {
 			if slices.Contains(names, x.Name) || slices.Contains(names, x.New) || slices.Contains(names, x.Kept) {
-				return c, nil
+				return c
 			}
 		}
 	}
-	return nil, err
+	return nil
 }
 
 // Last returns the last of the cutovers that is of one of the collections, and unless copies is nil, of its copy
@@ -235,7 +243,7 @@ func Last(all []*Cutover, names, copies, conversions []string) *Cutover {
 // Kept returns the collections that cutovers have left beside those in place, with what they are: old
 // collections, and those that other programs created between two renames.
 func Kept(ctx context.Context, db *mongo.Database) (kept []KeptCollection, err error) {
-	all, err := Cutovers(ctx, db, false)
+	all, err := Cutovers(ctx, db)
 	for _, c := range all {
 		for _, x := range c.Collections {
 			if x.InAt != nil && !x.Back && c.State != RolledBack {

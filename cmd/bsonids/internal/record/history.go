@@ -26,7 +26,7 @@ func (n named) is(o named) bool {
 // they began, without their decisions. The collection may have had another name, or may be the copy of another one that
 // was converted before, whether a cutover or a person has put it in place.
 func history(ctx context.Context, db *mongo.Database, name string, uuid *bson.Binary) ([]*Run, error) {
-	cutovers, err := Cutovers(ctx, db, false)
+	cutovers, err := Cutovers(ctx, db)
 	if err != nil {
 		return nil, err
 	}

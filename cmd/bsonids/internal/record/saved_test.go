@@ -42,7 +42,7 @@ func TestSaved(t *testing.T) {
 			}
 			read := func() *Cutover {
 				t.Helper()
-				all, err := Cutovers(t.Context(), db, false)
+				all, err := Cutovers(t.Context(), db)
 				if err != nil || len(all) != 1 {
 					t.Fatal(all, err)
 				}

@@ -18,14 +18,10 @@ type Claim struct {
 	patience *patience.Patience
 }
 
-// Claim begins a run in the record of the database, as the request says. The caller must call [Claim.End].
+// Claim begins a run in the record of the database, as the request says. A run that sends batches needs [Session.Limit] before.
+// The caller must call [Claim.End].
 func (s *Session) Claim(ctx context.Context, db *mongo.Database, q record.Request) (*Claim, error) {
 	run := &q.Run
-	if run.Kind != record.Undo || run.Into == "" { // the undo of a copy sends no batch
-		if err := s.Limit(ctx, db, run.Collection); err != nil {
-			return nil, err
-		}
-	}
 	run.BatchTimeout, run.Migration, run.Directory, run.Lock = s.BatchTimeout, s.Migration, s.Directory, s.Lock
 	q.Version, q.TakeOver, q.Notice = s.Version, s.TakeOver, func(text string) { s.Warn("%s", text) }
 	lock, err := record.Begin(ctx, db, q)
