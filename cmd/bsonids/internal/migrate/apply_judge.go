@@ -23,7 +23,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 
-// clash returns a usage error if a conversion of any migration, which was not undone, has values of a field that the plan
+// clash returns a usage error if a conversion of any migration, whose values remain, has values of a field that the plan
 // converts from another kind, of documents that both have, or if two filters of the plan do.
 func (p *Application) clash(ctx context.Context) error {
 	for i, st := range p.steps() {
@@ -52,7 +52,7 @@ func (p *Application) clash(ctx context.Context) error {
 func (p *Application) clashWith(ctx context.Context, st *step, runs []*record.Run) error {
 	for _, run := range runs {
 		field, kind, was := st.Clash(run.Task)
-		if run.Collection != st.Collection || !run.Stands() || field == "" {
+		if run.Collection != st.Collection || !run.Remains() || field == "" {
 			continue
 		}
 		common, err := p.common(ctx, st, run.UUID, run.Filter)
@@ -60,8 +60,12 @@ func (p *Application) clashWith(ctx context.Context, st *step, runs []*record.Ru
 			return err
 		}
 		if common {
-			return failure.Usagef("%q: the field %q is converted from %s, and %s, whose files are in %s, has converted it from %s: put the decision back, or undo that first",
-				st.Collection, field, kind, run, run.Directory, was)
+			text := "put the decision back, or undo that first"
+			if !run.Stands() {
+				text = "its undo went without its undo log, so that values stay converted: put the decision back, or the log, and undo that first"
+			}
+			return failure.Usagef("%q: the field %q is converted from %s, and %s, whose files are in %s, has converted it from %s: %s",
+				st.Collection, field, kind, run, run.Directory, was, text)
 		}
 	}
 	return nil

@@ -32,6 +32,10 @@ func (r *Run) Copied() bool {
 // Restored reports whether an undo has restored the values of the run.
 func (r *Run) Restored() bool { return r.Undone != nil && r.Undone.Complete && !r.Undone.Lost }
 
+// Remains reports whether the collection may have values that the run has changed: no undo has restored them, or one went
+// without the undo log of the run, or without its end.
+func (r *Run) Remains() bool { return r.Wrote() && !r.Restored() }
+
 // MarkUndone records in the documents of runs, which their random ids name, how far this run, an undo, has restored their
 // values.
 func (l *Lock) MarkUndone(ctx context.Context, runs []string, is Undone) error {
