@@ -27,7 +27,7 @@ import (
 // converts from another kind, of documents that both have, or if two filters of the plan do.
 func (p *Application) clash(ctx context.Context) error {
 	for i, st := range p.steps() {
-		if err := p.clashWith(ctx, st, p.recorded.Runs); err != nil {
+		if err := p.clashWith(ctx, st, p.recorded); err != nil {
 			return err
 		}
 		for _, o := range p.steps()[:i] {
@@ -35,7 +35,7 @@ func (p *Application) clash(ctx context.Context) error {
 			if field == "" || o.Collection != st.Collection {
 				continue
 			}
-			common, err := p.common(ctx, st, nil, o.Filter)
+			common, err := p.common(ctx, st, o.Filter)
 			if err != nil {
 				return err
 			}
@@ -48,18 +48,32 @@ func (p *Application) clash(ctx context.Context) error {
 	return nil
 }
 
-// clashWith is clash for a step and runs of the record.
-func (p *Application) clashWith(ctx context.Context, st *step, runs []*record.Run) error {
-	for _, run := range runs {
-		field, kind, was := st.Clash(run.Task)
-		if run.Collection != st.Collection || !run.Remains() || field == "" {
+// clashWith is clash for a step and the record. The collection may have had another name when it was converted, or may be the copy
+// of one that was.
+func (p *Application) clashWith(ctx context.Context, st *step, r *Recorded) error {
+	clashes := slices.DeleteFunc(slices.Clone(r.Runs), func(run *record.Run) bool {
+		field, _, _ := st.Clash(run.Task)
+		return field == "" || !run.Remains()
+	})
+	if len(clashes) == 0 {
+		return nil
+	}
+	spec, err := patience.Ask(ctx, p.Patience, func() (mongo.CollectionSpecification, error) {
+		return server.Specification(ctx, p.db.Collection(st.Collection))
+	})
+	if err != nil {
+		return err
+	}
+	for _, run := range record.Behind(st.Collection, spec.UUID, r.Runs, r.Cutovers) {
+		if !slices.Contains(clashes, run) {
 			continue
 		}
-		common, err := p.common(ctx, st, run.UUID, run.Filter)
+		common, err := p.common(ctx, st, run.Filter)
 		if err != nil {
 			return err
 		}
 		if common {
+			field, kind, was := st.Clash(run.Task)
 			text := "put the decision back, or undo that first"
 			if !run.Stands() {
 				text = "its undo went without its undo log, so that values stay converted: put the decision back, or the log, and undo that first"
@@ -71,14 +85,8 @@ func (p *Application) clashWith(ctx context.Context, st *step, runs []*record.Ru
 	return nil
 }
 
-// common reports whether the collection with the UUID, which may be nil, is still that of the step, and has documents that both
-// a filter and that of the step select.
-func (p *Application) common(ctx context.Context, st *step, uuid *bson.Binary, filter string) (bool, error) {
-	coll := p.db.Collection(st.Collection)
-	spec, err := patience.Ask(ctx, p.Patience, func() (mongo.CollectionSpecification, error) { return server.Specification(ctx, coll) })
-	if err != nil || uuid != nil && spec.UUID != nil && !uuid.Equal(*spec.UUID) {
-		return false, err
-	}
+// common reports whether the collection of a step has documents that both a filter and that of the step select.
+func (p *Application) common(ctx context.Context, st *step, filter string) (bool, error) {
 	if filter == st.Filter || filter == "" || st.Filter == "" {
 		return true, nil
 	}
@@ -87,7 +95,7 @@ func (p *Application) common(ctx context.Context, st *step, uuid *bson.Binary, f
 		return false, err
 	}
 	n, err := patience.Ask(ctx, p.Patience, func() (int64, error) {
-		return coll.CountDocuments(ctx, bson.D{{Key: "$and", Value: bson.A{query, st.what.Query}}})
+		return p.db.Collection(st.Collection).CountDocuments(ctx, bson.D{{Key: "$and", Value: bson.A{query, st.what.Query}}})
 	})
 	return n > 0, err
 }

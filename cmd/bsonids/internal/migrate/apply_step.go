@@ -234,7 +234,7 @@ func (st *step) begin(ctx context.Context, opts convert.Options, gone bool) (*se
 			err = now.notReleased(st.of.plan.Database, st.Task, st.conversion)
 		}
 		if err == nil {
-			err = st.of.clashWith(ctx, st, now.Runs)
+			err = st.of.clashWith(ctx, st, now)
 		}
 		if err != nil || st.Into == "" {
 			return err

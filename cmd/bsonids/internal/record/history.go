@@ -31,12 +31,13 @@ func history(ctx context.Context, db *mongo.Database, name string, uuid *bson.Bi
 		return nil, err
 	}
 	runs, err := Runs(ctx, db)
-	return wrote(named{name, uuid}, runs, cutovers), err
+	return Behind(name, uuid, runs, cutovers), err
 }
 
-// wrote returns those of the runs that have made values of the collection, and of those from which it was copied.
-func wrote(coll named, runs []*Run, cutovers []*Cutover) []*Run {
-	of := []named{coll}
+// Behind returns those of the runs that have made values of the collection with the name and the UUID, which is nil if it is
+// not known, and of those from which it was copied.
+func Behind(name string, uuid *bson.Binary, runs []*Run, cutovers []*Cutover) []*Run {
+	of := []named{{name, uuid}}
 	has := make(map[*Run]bool)
 	add := func(n named) {
 		if !slices.ContainsFunc(of, func(o named) bool { return o.name == n.name && o.is(n) }) {

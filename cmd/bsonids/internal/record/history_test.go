@@ -61,7 +61,7 @@ func TestHistory(t *testing.T) {
 		"put away, and renamed by a user": {copied, []*Cutover{cutover(Released, "c", "1", "2", "b")}, "x", "1", "a"},
 	} {
 		var got []string
-		for _, r := range wrote(named{tt.of, collectionUUID(tt.uuid)}, tt.runs, tt.cutovers) {
+		for _, r := range Behind(tt.of, collectionUUID(tt.uuid), tt.runs, tt.cutovers) {
 			got = append(got, r.Conversion)
 		}
 		if !slices.Equal(got, strings.Fields(tt.want)) {
