@@ -187,10 +187,13 @@ func (o *Old) Replaced(spec *mongo.CollectionSpecification) bool {
 	return was != nil && spec.UUID != nil && !spec.UUID.Equal(*was)
 }
 
+// errReplaced is wrapped by [ReplacedError].
+var errReplaced = errors.New("the collection was replaced")
+
 // ReplacedError returns the error of work that does not find what was converted.
 func ReplacedError(namespace string) error {
 	return &failure.Error{Kind: failure.Failed, Text: namespace + " is another collection than the one that was converted, which was dropped or renamed: " +
-		"what became of its values is unknown; give the collection its name back"}
+		"what became of its values is unknown; give the collection its name back", Err: errReplaced}
 }
 
 // IncompleteLogs returns the error of work that lacks entries of undo logs. so says what follows, and remedy what a person

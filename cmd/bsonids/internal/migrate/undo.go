@@ -14,6 +14,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
@@ -36,7 +37,8 @@ type UndoneStep struct {
 
 // Undo undoes all conversions of a migration, as the record and the undo logs in its directory have them, in the opposite order
 // of the work. The state must be locked if the undo writes. putBack is called before anything is changed: it puts the
-// collections back in whose places there are copies. The steps are valid with an error, too.
+// collections back in whose places there are copies. A collection that is not there, or is another one now, is an error after the others
+// are restored. The steps are valid with an error, too.
 func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.State, putBack func() error) (steps []UndoneStep, err error) {
 	if o.Write {
 		s.Pace = patience.Steered(plan.SteeringOf(state.Dir()), s.Warn)
@@ -84,13 +86,23 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 			}
 		}
 	}
+	var failed error // of the first collection that is not there any more
 	for _, old := range slices.Backward(olds) {
 		namespace := state.Plan.Namespace(old.Task.Collection)
 		u, err := restore(ctx, s.Child(namespace), o, state, recorded, old)
 		u.Step = recorded.Step(state.Plan.Conversion(old.Task), old.Task).Step
 		steps = append(steps, u)
-		if err != nil {
-			return steps, &failure.CollectionError{Collection: old.Task.Collection, Err: err}
+		if err == nil {
+			continue
+		}
+		err = &failure.CollectionError{Collection: old.Task.Collection, Err: err}
+		switch {
+		case !errors.Is(err, server.ErrMissing) && !errors.Is(err, errReplaced):
+			return steps, err
+		case failed != nil:
+			s.Warn("%v", err)
+		default: // it says nothing about the others
+			failed = err
 		}
 	}
 	for _, st := range slices.Backward(state.Steps()) {
@@ -101,7 +113,10 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 		}
 		steps = append(steps, UndoneStep{Step: recorded.Step(state.Plan.Conversion(st.Task), st.Task).Step})
 	}
-	if !o.Write {
+	switch {
+	case failed != nil:
+		return steps, failed
+	case !o.Write:
 		return steps, denied
 	}
 	return steps, forget(ctx, s, state, recorded)

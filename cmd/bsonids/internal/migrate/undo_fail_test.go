@@ -318,16 +318,23 @@ func TestUndoNotPutBack(t *testing.T) {
 	m.same(m.after)
 }
 
-// A collection that was dropped is an error of its step. What is restored before it stays restored. One of the same name that lacks
+// A collection that was dropped is an error of its step, and the others are restored. One of the same name that lacks
 // documents is another one: what became of its values is unknown.
 func TestUndoOfDropped(t *testing.T) {
-	m := applied(t, 6)
-	m.s.Drop(m.collection("a"))
-	var of *failure.CollectionError
-	if steps, err := m.undo(); !errors.As(err, &of) || of.Collection != "a" || !isUsage(err) || len(steps) != 2 {
-		t.Errorf("%+v, %v", steps, err)
+	var m *migrated
+	for _, names := range [][]string{{"a"}, {"b"}, {"a", "b"}} {
+		m = applied(t, 6)
+		for _, name := range names {
+			m.s.Drop(m.collection(name))
+			delete(m.before, name)
+		}
+		last := names[len(names)-1]
+		var of *failure.CollectionError
+		if steps, err := m.undo(); !errors.As(err, &of) || of.Collection != last || !isUsage(err) || len(steps) != 3 || len(m.warnings) != len(names)-1 {
+			t.Errorf("%v: %+v, %v, %q", names, steps, err, m.warnings)
+		}
+		m.same(m.before)
 	}
-	m.same(map[string][]bson.Raw{"b": m.before["b"]})
 	for _, known := range []bool{false, true} {
 		m = applied(t, 6)
 		if known {
@@ -340,6 +347,7 @@ func TestUndoOfDropped(t *testing.T) {
 		if (err != nil) != known || steps[0].Result.Gone != 1 || steps[0].Result.Restored != 5 || err != nil && !strings.Contains(err.Error(), "another collection") {
 			t.Errorf("%v: %+v, %v", known, steps, err)
 		}
+		m.same(map[string][]bson.Raw{"a": m.before["a"]})
 	}
 }
 

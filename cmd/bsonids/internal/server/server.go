@@ -4,6 +4,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -120,11 +121,14 @@ func Specification(ctx context.Context, coll *mongo.Collection) (s mongo.Collect
 	return s, err
 }
 
+// ErrMissing is wrapped by the error of a collection that does not exist.
+var ErrMissing = errors.New("the collection does not exist")
+
 // FindCollection is like [Specification]. A collection that does not exist is a usage error.
 func FindCollection(ctx context.Context, coll *mongo.Collection) (*mongo.CollectionSpecification, error) {
 	s, err := Specification(ctx, coll)
 	if err == nil && s.Name == "" {
-		err = failure.Usagef("collection %s.%s does not exist", coll.Database().Name(), coll.Name())
+		err = &failure.Error{Kind: failure.Usage, Text: fmt.Sprintf("collection %s.%s does not exist", coll.Database().Name(), coll.Name()), Err: ErrMissing}
 	}
 	return &s, err
 }
