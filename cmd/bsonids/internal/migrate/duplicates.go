@@ -20,7 +20,7 @@ import (
 )
 
 // findDuplicates finds the documents to which the steps would give the _id, or the value of a unique index, of another one, and
-// writes their pairs to the directory dir of the  sv is nil if nothing was read. decide prepares the conversion
+// writes their pairs to the directory dir of the migration. sv is nil if nothing was read. decide prepares the conversion
 // of a step.
 func findDuplicates(ctx context.Context, s *session.Session, db *mongo.Database, sv *survey.Survey, dir string, steps []plan.Step,
 	decide func(st plan.Step, d *Described) error) (r *duplicates.Report, err error) {

@@ -213,7 +213,7 @@ func IncompleteLogs(so, remedy string, broken ...error) error {
 // PutBack is what a person can do about a log that is missing.
 const PutBack = "put the files back"
 
-// Faults returns what is wrong with the undo logs of a
+// Faults returns what is wrong with the undo logs of a migration.
 func (r *Recorded) Faults(state *plan.State) (faults []error, err error) {
 	olds, broken, done, err := r.Olds(state)
 	if err != nil {

@@ -149,7 +149,7 @@ func (m *migrated) runs() []*record.Run {
 	return all
 }
 
-// undo undoes the
+// undo undoes the migration.
 func (m *migrated) undo() (steps []UndoneStep, err error) { return m.undoWith(m.Context()) }
 
 func (m *migrated) undoWith(ctx context.Context) (steps []UndoneStep, err error) {

@@ -54,7 +54,7 @@ func (p Proof) Left() (n int64) {
 	return n
 }
 
-// verification is a proof of the conversions of a
+// verification is a proof of the conversions of a migration.
 type verification struct {
 	*session.Session
 	state        *plan.State
@@ -80,13 +80,12 @@ func Verify(ctx context.Context, s *session.Session, state *plan.State, allowCha
 	if len(broken) > 0 {
 		return p, IncompleteLogs("nothing is proven", PutBack, broken...)
 	}
-	p = Proof{Database: state.Plan.Database, Proven: true, Steps: []StepProof{}}
+	p = Proof{Database: state.Plan.Database, Steps: []StepProof{}}
 	add := func(t kinds.Task, old *Old) error {
 		of, err := v.step(ctx, t, old)
 		if err != nil {
 			return &failure.CollectionError{Collection: t.Collection, Err: err}
 		}
-		p.Proven = p.Proven && of.Proven
 		p.Steps = append(p.Steps, of)
 		return nil
 	}
@@ -107,7 +106,11 @@ func Verify(ctx context.Context, s *session.Session, state *plan.State, allowCha
 			return p, err
 		}
 	}
-	return p, unselected(ctx, s, v.db, state.Plan.Filters())
+	if err := unselected(ctx, s, v.db, state.Plan.Filters()); err != nil {
+		return p, err
+	}
+	p.Proven = !slices.ContainsFunc(p.Steps, func(s StepProof) bool { return !s.Proven })
+	return p, nil
 }
 
 // step verifies one conversion. old is nil if nothing was converted in place.
