@@ -291,7 +291,7 @@ func (p *Application) duplicates(ctx context.Context, sv *survey.Survey) (*dupli
 
 // dropped changes the status of a copy that was made if it is not there any more.
 func (p *Application) dropped(ctx context.Context, st *step, a *AppliedStep) error {
-	if a.Into == "" || a.Status != Done {
+	if a.Into == "" || !a.ended() {
 		return nil
 	}
 	return p.Do(ctx, func() error {

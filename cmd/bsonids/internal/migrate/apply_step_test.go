@@ -407,6 +407,9 @@ func TestApplyOfDifferingCopy(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	m.s.Before = nil
+	if s := m.statuses()["c"]; s != Unverified {
+		t.Error(s)
+	}
 	if p, err := m.verify(false); err != nil || p.Proven || p.Steps[2].Result.Extra != 1 {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -39,6 +39,9 @@ type Step struct {
 	Status StepStatus `json:"status"`
 }
 
+// ended reports whether the last run of the conversion has come to its end.
+func (s Step) ended() bool { return s.Status == Done || s.Status == Unverified }
+
 // Recorded is what the record of a database has.
 type Recorded struct {
 	Runs     []*record.Run // in the order in which they began, without their decisions
@@ -130,6 +133,21 @@ func (r *Recorded) HasCopy(conversion string, uuid *bson.Binary) bool {
 	return slices.ContainsFunc(r.Of(conversion), func(run *record.Run) bool { return run.Copied() && run.Made(uuid, r.Cutovers) })
 }
 
+// statusOf returns the status of a conversion whose last run is run, unless an undo of it is complete.
+func statusOf(run *record.Run, now time.Time) StepStatus {
+	switch {
+	case run.Undone != nil:
+		return Stopped
+	case run.Alive(now):
+		return Running
+	case run.Outcome != record.Done:
+		return Stopped
+	case run.Differs:
+		return Unverified
+	}
+	return Done
+}
+
 // Step returns how far the conversion of a task has come.
 func (r *Recorded) Step(conversion string, t kinds.Task) AppliedStep {
 	a := AppliedStep{Step: Step{Task: t, Status: NotBegun}}
@@ -145,18 +163,7 @@ func (r *Recorded) Step(conversion string, t kinds.Task) AppliedStep {
 			a.Values, a.Documents = 0, 0
 		}
 		a.Values, a.Documents, a.Skipped = a.Values+run.Progress.Values, a.Documents+run.Progress.Changed, run.Progress.Skipped
-		switch {
-		case run.Undone != nil:
-			a.Status = Stopped
-		case run.Outcome == record.Done && run.Differs:
-			a.Status = Unverified
-		case run.Outcome == record.Done:
-			a.Status = Done
-		case run.Alive(r.Now):
-			a.Status = Running
-		default:
-			a.Status = Stopped
-		}
+		a.Status = statusOf(run, r.Now)
 	}
 	return a
 }

@@ -178,7 +178,7 @@ func markDropped(ctx context.Context, db *mongo.Database, steps []StepProgress) 
 		if s.Conversion != "" {
 			made = append(made, s.Conversion)
 		}
-		if s.Into != "" && s.Status == Done && !slices.Contains(copies, s.Into) {
+		if s.Into != "" && s.ended() && !slices.Contains(copies, s.Into) {
 			copies = append(copies, s.Into)
 		}
 	}
@@ -190,7 +190,7 @@ func markDropped(ctx context.Context, db *mongo.Database, steps []StepProgress) 
 		return nil
 	}
 	for i := range steps {
-		if s := &steps[i]; s.Status == Done && slices.Contains(gone, s.Into) {
+		if s := &steps[i]; s.ended() && slices.Contains(gone, s.Into) {
 			s.Status, s.Read, s.Reason = Stopped, 0, "the copy "+s.Into+" is not there any more: apply makes it again"
 		}
 	}

@@ -41,16 +41,11 @@ func addRun(s *StepProgress, r *record.Run, now time.Time) {
 	if r.Verified != nil {
 		s.Verified = &r.Verified.Proven
 	}
-	switch {
-	case alive:
-		s.Status = Running
-	case r.Outcome == record.Done:
-		s.Status, s.Read = Done, s.Documents
-	default:
-		s.Status = Stopped
+	if s.Status = statusOf(r, now); s.ended() {
+		s.Read = s.Documents
 	}
 	if r.Undone != nil {
-		s.Status, s.Reason = Stopped, "the undo is not complete"
+		s.Reason = "the undo is not complete"
 	}
 	if took := r.Updated.Sub(r.Started).Seconds(); took > 0 && r.Progress.Read > 0 {
 		s.PerSecond = float64(r.Progress.Read) / took
