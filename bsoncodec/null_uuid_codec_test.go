@@ -3,6 +3,7 @@ package bsoncodec_test
 import (
 	"bytes"
 	"database/sql"
+	"encoding"
 	"errors"
 	"reflect"
 	"strings"
@@ -129,10 +130,77 @@ func TestNullUUIDKeepsTheCallersCodec(t *testing.T) {
 			}
 		}
 	}
-	reg := build(t, bsoncodec.NewRegistryBuilder(uuidrep.Standard).With(func(reg *bson.Registry) {
+}
+
+// A hook of the caller's for the text methods of a UUID that can be null, or of a document, takes neither, whether With or
+// the registry has it. A codec for the type stays beside a hook.
+func TestHooksTakeNoTypesAroundUUIDs(t *testing.T) {
+	hooks := func(reg *bson.Registry) {
 		reg.RegisterInterfaceEncoder(reflect.TypeFor[texter](), stringEncoder("hook"))
-	}))
-	wantStored(t, marshal(t, reg, bson.M{"v": null}), 4, octetsStandard, "v")
+		reg.RegisterInterfaceDecoder(reflect.TypeFor[encoding.TextUnmarshaler](), bson.ValueDecoderFunc(
+			func(bson.DecodeContext, bson.ValueReader, reflect.Value) error { return errors.New("the hook decoded") }))
+	}
+	mine := func(reg *bson.Registry) {
+		reg.RegisterTypeEncoder(reflect.TypeFor[uuid.NullUUID](), constantEncoder("mine"))
+	}
+	builder := func() *bsoncodec.RegistryBuilder {
+		return bsoncodec.NewRegistryBuilder(uuidrep.Standard).RegisterNullUUIDType(reflect.TypeFor[nullTextID]()).
+			RegisterDocumentType(reflect.TypeFor[embeddedUUID]())
+	}
+	applied := func(f ...func(*bson.Registry)) *bson.Registry {
+		reg := bson.NewRegistry()
+		for _, f := range f {
+			f(reg)
+		}
+		if err := builder().ApplyTo(reg); err != nil {
+			t.Fatal(err)
+		}
+		return reg
+	}
+	type doc struct {
+		V uuid.NullUUID
+		P *uuid.NullUUID
+		T nullTextID
+		D embeddedUUID
+	}
+	null := uuid.NullUUID{UUID: testUUID, Valid: true}
+	in := doc{null, &null, nullTextID{textID(testUUID), true}, embeddedUUID{testUUID}}
+	for name, reg := range map[string]*bson.Registry{"With": build(t, builder().With(hooks)), "ApplyTo": applied(hooks)} {
+		raw := marshal(t, reg, in)
+		wantStored(t, raw, 4, octetsStandard, "v")
+		wantStored(t, raw, 4, octetsStandard, "p")
+		wantStored(t, raw, 4, octetsStandard, "t")
+		wantStored(t, raw, 4, octetsStandard, "d", "uuid")
+		var out doc
+		if err := bsoncodec.Unmarshal(reg, raw, &out); err != nil || !reflect.DeepEqual(out, in) {
+			t.Errorf("%s: got %v, %v", name, out, err)
+		}
+	}
+	for name, reg := range map[string]*bson.Registry{
+		"With": build(t, builder().With(hooks).With(mine)), "ApplyTo": applied(hooks, mine), "ApplyTo, hooks last": applied(mine, hooks),
+	} {
+		if got := marshal(t, reg, in).Lookup("v"); got.StringValue() != "mine" {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+// nullTextID is a UUID that can be null. A pointer to it has text methods, but a value has not.
+type nullTextID struct {
+	ID    textID
+	Valid bool
+}
+
+func (n *nullTextID) MarshalText() ([]byte, error) { return n.ID.MarshalText() }
+
+func (n *nullTextID) UnmarshalText(text []byte) error { return n.ID.UnmarshalText(text) }
+
+// embeddedUUID has the text methods of the UUID in it.
+type embeddedUUID struct{ uuid.UUID }
+
+// constantEncoder is an encoder of another function than a hook's.
+func constantEncoder(s string) bson.ValueEncoder {
+	return bson.ValueEncoderFunc(func(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error { return vw.WriteString(s) })
 }
 
 func mustEncoder(t *testing.T, reg *bson.Registry, typ reflect.Type) bson.ValueEncoder {

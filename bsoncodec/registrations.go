@@ -30,6 +30,7 @@ type precedence uint8
 const (
 	overAny    precedence = iota // that of the caller, too
 	overDriver                   // the driver's own; a codec of the caller's stays
+	overHooks                    // the driver's own and a hook; a codec of the caller's for the type stays
 	overOurs                     // that of this package, which stays the fallback
 )
 
@@ -97,11 +98,13 @@ func isOurs(codec any) bool {
 	return false
 }
 
-// gives reports whether a codec gives way, which is the driver's own for the target or is not.
-func (p precedence) gives(to target, codec any, drivers bool) bool {
+// gives reports whether codec gives way. It can be the driver's own for the target, or that of a hook.
+func (p precedence) gives(to target, codec any, drivers, hook bool) bool {
 	switch p {
 	case overDriver: // for a type, the codec of this package for its kind counts as the driver's
 		return drivers && !(to.general && isOurs(codec))
+	case overHooks:
+		return drivers || hook
 	case overOurs:
 		return isOurs(codec)
 	}
@@ -116,7 +119,8 @@ func (r *registration) register(reg *bson.Registry, s stage) {
 			if r.over != overAny {
 				own = encoderOf(reg, to.t)
 			}
-			if r.over.gives(to, own, driver.IsOwnEncoder(own, to.t)) {
+			hook := r.over == overHooks && driver.IsHookEncoder(reg, own, to.t)
+			if r.over.gives(to, own, driver.IsOwnEncoder(own, to.t), hook) {
 				if enc := r.encoder(to.t, own); enc != nil {
 					to.encoder(reg, enc)
 				}
@@ -127,7 +131,8 @@ func (r *registration) register(reg *bson.Registry, s stage) {
 			if r.over != overAny {
 				own = decoderOf(reg, to.t)
 			}
-			if r.over.gives(to, own, driver.IsOwnDecoder(own, to.t)) {
+			hook := r.over == overHooks && driver.IsHookDecoder(reg, own, to.t)
+			if r.over.gives(to, own, driver.IsOwnDecoder(own, to.t), hook) {
 				if dec := r.decoder(to.t, own); dec != nil {
 					to.decoder(reg, dec)
 				}
@@ -192,9 +197,9 @@ func (a *application) table() []registration {
 		{at: twice, targets: forMethod(tValueUnmarshaler), over: overDriver, decoder: a.methodDecoder(method{decode: true})},
 		{at: twice, targets: forMethod(tUnmarshaler), over: overDriver, decoder: a.methodDecoder(method{decode: true, whole: true})},
 
-		// The types around UUIDs: a codec that With registers for one of them takes its place, and a hook does not.
-		{at: before, targets: forTypes(a.nulls...), over: overDriver, encoder: a.nullEncoder, decoder: a.nullDecoder},
-		{at: before, targets: forTypes(a.documents...), over: overDriver, encoder: a.documentEncoder, decoder: a.documentDecoder},
+		// The types around UUIDs: a codec of the caller's for one of them takes its place, and a hook does not.
+		{at: before, targets: forTypes(a.nulls...), over: overHooks, encoder: a.nullEncoder, decoder: a.nullDecoder},
+		{at: before, targets: forTypes(a.documents...), over: overHooks, encoder: a.documentEncoder, decoder: a.documentDecoder},
 		{at: before, targets: forTypes(a.pointerTypes()...), encoder: pointerEncoder, decoder: pointerDecoder},
 
 		// The UUIDs. One registry has one representation, so that a codec of the caller's gives way, and so do hooks.

@@ -96,6 +96,58 @@ func same(a, b any) bool {
 	return false
 }
 
+// IsHookEncoder reports whether enc, which reg has for t, is that of an interface that t or *t implements, and not one
+// that is registered for t.
+func IsHookEncoder(reg *bson.Registry, enc bson.ValueEncoder, t reflect.Type) bool {
+	probe := withMethodsOf(t)
+	if probe == nil {
+		return false
+	}
+	hook, err := reg.LookupEncoder(probe)
+	return err == nil && (identical(enc, hook) || reflect.TypeOf(enc) == condAddrEncoder)
+}
+
+// IsHookDecoder does for dec, which reg has for t, what [IsHookEncoder] does.
+func IsHookDecoder(reg *bson.Registry, dec bson.ValueDecoder, t reflect.Type) bool {
+	probe := withMethodsOf(t)
+	if probe == nil {
+		return false
+	}
+	hook, err := reg.LookupDecoder(probe)
+	return err == nil && (identical(dec, hook) || reflect.TypeOf(dec) == condAddrDecoder)
+}
+
+// withMethodsOf returns a type with the methods of t and of *t for which no registry has a codec. It is nil if package
+// reflect cannot make one, because a method is not exported.
+func withMethodsOf(t reflect.Type) (probe reflect.Type) {
+	defer func() { _ = recover() }()
+	return reflect.StructOf([]reflect.StructField{{Name: "Methods", Type: reflect.PointerTo(t), Anonymous: true}})
+}
+
+// identical reports whether a and b are one codec, as far as functions can be told apart.
+func identical(a, b any) bool {
+	t := reflect.TypeOf(a)
+	switch {
+	case t != reflect.TypeOf(b):
+		return false
+	case t.Kind() == reflect.Func:
+		return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+	}
+	return t.Comparable() && a == b
+}
+
+// The types of the driver's codecs of a type of which only pointers implement an interface.
+var (
+	condAddrEncoder = reflect.TypeOf(Encoder(reflect.TypeFor[marshaledByPointer]()))
+	condAddrDecoder = reflect.TypeOf(Decoder(reflect.TypeFor[marshaledByPointer]()))
+)
+
+type marshaledByPointer struct{}
+
+func (*marshaledByPointer) MarshalBSON() ([]byte, error) { return nil, nil }
+
+func (*marshaledByPointer) UnmarshalBSON([]byte) error { return nil }
+
 // A StructEncoder stands in for the driver's encoder of structs: it writes the keys and the values
 // that the driver's writes, in the same order.
 type StructEncoder interface {
