@@ -35,8 +35,8 @@ func (c *conversion) permutes() bool {
 	return c.rep == uuidrep.CSharpLegacy || c.rep == uuidrep.JavaLegacy
 }
 
-// subtypes holds the representation in which each binary subtype is a UUID, Unspecified where it is
-// none.
+// subtypes has the representation of the UUIDs of each binary subtype. It is Unspecified for a subtype whose values are no
+// UUIDs.
 type subtypes [256]uuidrep.Representation
 
 // permute is [uuidrep.Representation.Permute] from src to dst, which may be the same, without
@@ -53,7 +53,8 @@ func (c *conversion) errBinary(t reflect.Type, subtype byte, octets []byte) erro
 	if c.rep == uuidrep.Unspecified {
 		return errUnspecified("decode a binary value into", t)
 	}
-	length, text := len(octets), uuidtext.InBinary(bson.Binary{Subtype: subtype, Data: octets})
+	length := len(octets)
+	_, text := uuidtext.ParseBinary(subtype, octets)
 	if c.typed[subtype] != uuidrep.Unspecified || text {
 		return fmt.Errorf("bsoncodec: cannot decode a binary value of subtype %d into %v: %w; "+
 			"a bson.Binary reads any value", subtype, t, &uuidrep.LengthError{Length: length, Text: text})

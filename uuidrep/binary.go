@@ -58,7 +58,7 @@ func AsWithRepresentation[U ~[16]byte](b bson.Binary, r Representation) (U, erro
 	if b.Subtype == subtype && len(b.Data) == 16 {
 		return U(r.Permute([16]byte(b.Data))), nil
 	}
-	text := uuidtext.InBinary(b)
+	_, text := uuidtext.ParseBinary(b.Subtype, b.Data)
 	if b.Subtype != subtype && !text {
 		return U{}, &SubtypeError{Subtype: b.Subtype, Representation: r}
 	}

@@ -41,7 +41,8 @@ func (u *StringUUID) UnmarshalBSONValue(typ byte, data []byte) error {
 		u.UUID = uuid.Nil
 		return nil
 	case bson.TypeBinary:
-		if subtype, bytes, ok := rv.BinaryOK(); ok && uuidtext.InBinary(bson.Binary{Subtype: subtype, Data: bytes}) {
+		subtype, bytes, _ := rv.BinaryOK()
+		if _, text := uuidtext.ParseBinary(subtype, bytes); text {
 			return fmt.Errorf("uuidrep: cannot decode a BSON binary into a StringUUID: %w", &LengthError{Length: len(bytes), Text: true})
 		}
 	case bson.TypeString:

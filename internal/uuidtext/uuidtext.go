@@ -15,12 +15,25 @@ func Parse(s string) (uuid.UUID, error) {
 	return uuid.Parse(s)
 }
 
-// InBinary reports whether b has the text of a UUID for its bytes: the 36 characters or the 32 hexadecimal digits, in either
-// letter case. It is so of subtypes 0, 2, 3 and 4 only. Programs that took the text of a UUID for its bytes wrote such values.
-func InBinary(b bson.Binary) bool {
-	switch b.Subtype {
-	case bson.TypeBinaryGeneric, bson.TypeBinaryBinaryOld, bson.TypeBinaryUUIDOld, bson.TypeBinaryUUID:
-		return (len(b.Data) == 36 || len(b.Data) == 32) && uuid.Validate(string(b.Data)) == nil
+// ParseOctets returns the UUID whose text the bytes of a binary value are, in ASCII: the 36 characters or the 32 hexadecimal
+// digits, in either letter case. Programs that took the text of a UUID for its bytes wrote such values.
+func ParseOctets(b []byte) (u uuid.UUID, ok bool) {
+	if len(b) != 36 && len(b) != 32 {
+		return u, false
 	}
-	return false
+	u, err := uuid.ParseBytes(b)
+	if err != nil {
+		return uuid.Nil, false
+	}
+	return u, true
+}
+
+// ParseBinary returns the UUID whose text the bytes of a binary value are, as [ParseOctets] does, if its subtype is 0, 2, 3
+// or 4. The bytes do not include the second length of a value of subtype 2.
+func ParseBinary(subtype byte, b []byte) (u uuid.UUID, ok bool) {
+	switch subtype {
+	case bson.TypeBinaryGeneric, bson.TypeBinaryBinaryOld, bson.TypeBinaryUUIDOld, bson.TypeBinaryUUID:
+		return ParseOctets(b)
+	}
+	return u, false
 }

@@ -4,10 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/bsonids/bsonids/internal/uuidtext"
+	"github.com/google/uuid"
 )
 
 func TestParse(t *testing.T) {
@@ -31,13 +29,13 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestInBinary(t *testing.T) {
+func TestParseBinary(t *testing.T) {
 	const text, digits = "00112233-4455-6677-8899-aabbccddeeff", "00112233445566778899aabbccddeeff"
 	for _, s := range []string{text, digits, strings.ToUpper(text), strings.ToUpper(digits), "00000000-0000-0000-0000-000000000000"} {
 		for subtype := range 256 {
 			want := subtype == 0 || subtype == 2 || subtype == 3 || subtype == 4
-			if uuidtext.InBinary(bson.Binary{Subtype: byte(subtype), Data: []byte(s)}) != want {
-				t.Errorf("%q in subtype %d: got %v", s, subtype, !want)
+			if u, ok := uuidtext.ParseBinary(byte(subtype), []byte(s)); ok != want || ok && u != uuid.MustParse(s) {
+				t.Errorf("%q in subtype %d: got %v, %v", s, subtype, u, ok)
 			}
 		}
 	}
@@ -46,8 +44,8 @@ func TestInBinary(t *testing.T) {
 		"001122334455-6677-8899-aabbccddeeff-", digits + "    ", text[:35] + "\xff", "\x00" + digits[1:],
 	} {
 		for _, subtype := range []byte{0, 2, 3, 4} {
-			if uuidtext.InBinary(bson.Binary{Subtype: subtype, Data: []byte(s)}) {
-				t.Errorf("%q in subtype %d is a UUID", s, subtype)
+			if u, ok := uuidtext.ParseBinary(subtype, []byte(s)); ok || u != uuid.Nil {
+				t.Errorf("%q in subtype %d: got %v, %v", s, subtype, u, ok)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/internal/uuidtext"
 	"github.com/bsonids/bsonids/uuidrep"
 )
 
@@ -192,7 +192,7 @@ func FuzzParseGo(f *testing.F) {
 	f.Add(byte(3), []byte("0123456789abcdef"))
 	f.Add(byte(0), []byte(text))
 	f.Fuzz(func(t *testing.T, subtype byte, data []byte) {
-		_, isText := kinds.ParseOctets(data)
+		_, isText := uuidtext.ParseOctets(data)
 		for _, form := range goForms(bson.Binary{Subtype: subtype, Data: data}) {
 			v, err := Parse(form)
 			switch {

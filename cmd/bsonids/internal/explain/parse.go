@@ -259,15 +259,15 @@ func parseSubtype(name, s string) (byte, error) {
 
 // isUUID reports whether b has the size of a UUID, or is the text of one.
 func isUUID(b []byte) bool {
-	_, isText := kinds.ParseOctets(b)
+	_, isText := uuidtext.ParseOctets(b)
 	return len(b) == 16 || isText
 }
 
 // ofBytes returns the value of bytes without a subtype, which were written in the way that how says.
 func ofBytes(b []byte, how string) (Value, error) {
 	v := Value{Form: fmt.Sprintf("%d bytes %s", len(b), how)}
-	if s, ok := kinds.ParseOctets(b); ok {
-		v.Octets, v.Text = s.UUID, string(b)
+	if u, ok := uuidtext.ParseOctets(b); ok {
+		v.Octets, v.Text = u, string(b)
 		return v, nil
 	}
 	if len(b) != 16 {
@@ -279,8 +279,8 @@ func ofBytes(b []byte, how string) (Value, error) {
 
 // with returns v with the bytes of a binary value.
 func (v Value) with(subtype byte, b []byte) (Value, error) {
-	if s, ok := kinds.ParseOctets(b); ok {
-		v.Octets, v.Text, v.Subtype = s.UUID, string(b), &subtype
+	if u, ok := uuidtext.ParseOctets(b); ok {
+		v.Octets, v.Text, v.Subtype = u, string(b), &subtype
 		return v, nil
 	}
 	if len(b) != 16 {

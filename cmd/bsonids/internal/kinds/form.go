@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
+	"github.com/bsonids/bsonids/internal/uuidtext"
 )
 
 // Form is the kind of value in which a UUID is stored. The zero Form is Binary.
@@ -53,15 +54,6 @@ func ParseText(text []byte) (s Spelled, ok bool) {
 	return s, false
 }
 
-// ParseOctets reads the bytes of a binary value that are the text of a UUID in ASCII, instead of the UUID: 36
-// characters with hyphens, or 32 digits, of either case.
-func ParseOctets(b []byte) (s Spelled, ok bool) {
-	if len(b) != 36 && len(b) != 32 {
-		return s, false
-	}
-	return ParseText(b)
-}
-
 // Octets returns the subtype and the data of a binary value. Those of subtype 2 begin with their length once more, which
 // is no part of the data. ok is false if it is another one, and for other types.
 func Octets(l walk.Leaf) (subtype byte, data []byte, ok bool) {
@@ -80,15 +72,12 @@ func ParseBinaryText(l walk.Leaf) (s Spelled, ok bool) {
 	if !ok {
 		return s, false
 	}
-	switch subtype {
-	case bson.TypeBinaryUUIDOld, bson.TypeBinaryUUID:
-		s, ok = ParseOctets(data)
-		s.Certain = ok
-		return s, ok
-	case bson.TypeBinaryGeneric, bson.TypeBinaryBinaryOld:
-		return ParseOctets(data)
+	u, ok := uuidtext.ParseBinary(subtype, data)
+	if !ok {
+		return s, false
 	}
-	return s, false
+	certain := len(data) == 36 || subtype == bson.TypeBinaryUUIDOld || subtype == bson.TypeBinaryUUID
+	return Spelled{UUID: u, Certain: certain}, true
 }
 
 // IsMalformed reports whether the value is a binary one of subtype 3 or 4, which say that it is a UUID, and
@@ -98,7 +87,7 @@ func IsMalformed(l walk.Leaf) bool {
 	if !ok || subtype != bson.TypeBinaryUUIDOld && subtype != bson.TypeBinaryUUID || len(data) == 16 {
 		return false
 	}
-	_, isText := ParseOctets(data)
+	_, isText := uuidtext.ParseOctets(data)
 	return !isText
 }
 
