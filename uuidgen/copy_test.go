@@ -67,7 +67,7 @@ func TestRestored(t *testing.T) {
 func TestClockSequence(t *testing.T) {
 	c := idoption.New("test", "version 6")
 	c.V6 = &idoption.V6{Node: 0xabc << 36, RandomBits: 36}
-	g := NewFormatGenerator(c)
+	g := newFormatGenerator(c)
 	sequence := func() int {
 		t.Helper()
 		u := newUUID(t, g)

@@ -182,9 +182,12 @@ func NewV8Generator(r uuidrep.Representation, opts ...Option) (*Generator, error
 	return newTimeGenerator(l, opts)
 }
 
-// NewFormatGenerator is for the constructors of packages peabody01 and i3core. Its argument is of an internal package, so
-// that other modules cannot call it.
-func NewFormatGenerator(c *idoption.Config) *Generator {
+func init() {
+	idoption.NewGenerator = func(c *idoption.Config) any { return newFormatGenerator(c) }
+}
+
+// newFormatGenerator returns a Generator of a format of package peabody01 or i3core.
+func newFormatGenerator(c *idoption.Config) *Generator {
 	if c.Machine != nil {
 		return &Generator{machine: c.Machine}
 	}

@@ -33,7 +33,7 @@ type Config struct {
 
 	Own any // what the options of the constructor's package set
 
-	// What the packages of other formats tell uuidgen.NewFormatGenerator: one of these.
+	// The format of another package has one of these.
 	Machine *serial.Machine // it draws the ids
 	V6      *V6             // they have the layout of version 6
 }
@@ -44,6 +44,10 @@ type V6 struct {
 	Node       uint64 // its fixed bits: a machine id above the random bits
 	RandomBits int    // of the node: the lowest
 }
+
+// NewGenerator returns the *uuidgen.Generator of a format of another package, which has a Machine or a V6. Package uuidgen
+// sets it: a function that it exported could be seen, and not called, by other modules.
+var NewGenerator func(*Config) any
 
 // New returns the Config of a constructor without options. Errors begin with the name of the package and name the format.
 // The options are the names of those that apply.

@@ -17,7 +17,7 @@ import (
 func newGenerator(c *idoption.Config, m serial.Maker) *uuidgen.Generator {
 	id := func(u uuid.UUID) any { return uuidrep.CSharpLegacyUUID{UUID: u} }
 	c.Machine = serial.New("i3core", m, c.MaxWait, id)
-	return uuidgen.NewFormatGenerator(c)
+	return idoption.NewGenerator(c).(*uuidgen.Generator)
 }
 
 // NewRandomGenerator returns a Generator of the random format. The options are [WithCustom] and

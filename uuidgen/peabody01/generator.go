@@ -37,7 +37,7 @@ func NewV6Generator(opts ...uuidgen.Option) (*uuidgen.Generator, error) {
 		return nil, err
 	}
 	c.V6 = &idoption.V6{Node: machine, RandomBits: random}
-	return uuidgen.NewFormatGenerator(c), nil
+	return idoption.NewGenerator(c).(*uuidgen.Generator), nil
 }
 
 // NewV7Generator returns a Generator of the draft's version 7 with the precision p. The options are
@@ -133,7 +133,7 @@ func newGenerator(c *idoption.Config, sequence, node int, l layout) (*uuidgen.Ge
 	m.stock.Start(c.Random)
 	id := func(u uuid.UUID) any { return u }
 	c.Machine = serial.New("peabody01", m, c.MaxWait, id)
-	return uuidgen.NewFormatGenerator(c), nil
+	return idoption.NewGenerator(c).(*uuidgen.Generator), nil
 }
 
 func (m *maker) Renew() error {
