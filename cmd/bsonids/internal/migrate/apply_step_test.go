@@ -422,24 +422,53 @@ func TestApplyOfDifferingCopy(t *testing.T) {
 	m.same(m.after)
 }
 
-// After the release of a cutover there is nothing to convert any more, and while one is under way, its collections are not written.
+// While a cutover is under way, its collections are not written, and the others of its plan neither, dry or not. After its release there
+// is nothing to convert any more: what is left of the plan goes on.
 func TestApplyBesideCutover(t *testing.T) {
-	for state, want := range map[string]string{
-		record.Comparing: "is fenced by a cutover", record.Switched: `in the state "switched"`, record.Released: "d.c was released at 2026-07-01 12:00:00 UTC", record.RolledBack: "",
+	at := "d.c was released at 2026-07-01 12:00:00 UTC"
+	for name, tt := range map[string]struct {
+		state     string
+		edit      func(m *migrated, p *plan.Plan)
+		want      string
+		released  bool // which a warning says
+		converted bool // what a service has written to a
+	}{
+		"fenced":           {record.Fencing, nil, `d.c is fenced by a cutover of c, in the state "fencing"`, false, false},
+		"switched":         {record.Switched, nil, `in the state "switched"`, false, false},
+		"rolled back":      {record.RolledBack, nil, "", false, true},
+		"released":         {record.Released, nil, "", true, true},
+		"all are released": {record.Released, nil, at, false, false},
+		"a new field": {record.Released, func(m *migrated, p *plan.Plan) {
+			f := m.entry(p, "c").Fields[0]
+			f.Path = "w"
+			m.entry(p, "c").Fields = append(m.entry(p, "c").Fields, f)
+		}, `"c": a cutover has put its copy in its place, and was released: make a plan in a new directory for what is left`, false, false},
 	} {
-		m := planned(t, 20, nil)
+		m := planned(t, 20, func(p *plan.Plan) {
+			if name == "all are released" {
+				p.Collections = slices.DeleteFunc(p.Collections, func(c plan.Collection) bool { return c.Into == "" })
+				p.Only = []string{"c"}
+			}
+		})
 		if _, err := m.apply(); err != nil {
 			t.Fatal(err)
 		}
-		m.cutover(state, m.plan.Conversion(m.plan.Steps()[2].Task))
-		m.set("c", int32(0), "x", 1)
-		r, err := m.apply()
-		if (err == nil) != (want == "") || err != nil && (!isUsage(err) || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %+v, %v", state, r, err)
+		steps := m.plan.Steps()
+		m.cutover(tt.state, m.plan.Conversion(steps[len(steps)-1].Task))
+		if tt.edit != nil {
+			m.edit(func(p *plan.Plan) { tt.edit(m, p) })
 		}
-		m.edit(func(p *plan.Plan) {
-			m.entry(p, "c").Fields = append(m.entry(p, "c").Fields, plan.Field{Path: "w", Stored: "subtype3", Decision: plan.Leave})
-		})
+		late := stored(t, "a", 30, "javaLegacy")[25]
+		m.put("a", append(m.docs("a"), late)...)
+		for _, m.a.Write = range []bool{false, true} {
+			r, err := m.apply()
+			if (err == nil) != (tt.want == "") || err != nil && (!isUsage(err) || !strings.Contains(err.Error(), tt.want)) || strings.Contains(strings.Join(m.warnings, "\n"), at) != tt.released {
+				t.Errorf("%s, write %v: %+v, %v, %q", name, m.a.Write, r, err, m.warnings)
+			}
+		}
+		if docs := m.docs("a"); bytes.Equal(docs[20], late) == tt.converted {
+			t.Errorf("%s: %v", name, docs[20])
+		}
 	}
 }
 
