@@ -70,8 +70,9 @@ type Result struct {
 	// SkippedFor counts the skipped values by reason. It counts documents if the reason is not about a
 	// value.
 	SkippedFor rule.Tally
-	// Late is the number of documents that the last pass of a conversion in place has changed: services write old values all
-	// the time, and may have written more since. It is 0 if the last pass found nothing left to convert.
+	// Late is the number of documents in which the last pass of a conversion in place has found something to convert that it
+	// has not left, whether it has changed them or another program did: services write old values all the time, and may have
+	// written more since. It is 0 if the last pass found nothing left to convert.
 	Late int64
 
 	// Verified is set if a copy is equal to its converted source, Proof has the last comparison, and
@@ -130,7 +131,7 @@ func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, er
 func (r *runner) pass(ctx context.Context) error {
 	r.mu.Lock()
 	r.res.Read, r.res.Skipped, r.res.SkippedFor = 0, 0, rule.Tally{}
-	changed := r.res.Changed
+	r.res.Late = 0
 	r.mu.Unlock()
 	r.SkipList.Restart()
 	// The pages are not smaller than usual if the batches are: some servers read the whole collection
@@ -138,7 +139,6 @@ func (r *runner) pass(ctx context.Context) error {
 	p := &documents.Pages{Collection: r.coll, Projection: withKey(r.Conversion.Projection(), r.key), Filter: r.Query, Size: int64(max(r.Batch, batchSize))}
 	err := inBatches(ctx, p, r.Patience, stages[batch]{r.batchOf, r.Batch, r.Pace, r.prepare, logAhead, r.process, r.Workers})
 	err = r.there.after(ctx, err)
-	r.res.Late = r.res.Changed - changed
 	return errors.Join(err, r.SkipList.Sync())
 }
 
@@ -261,4 +261,12 @@ func (r *runner) mayWrite(p edit) bool {
 // changed counts a document whose values were changed.
 func (r *runner) changed(changes []rule.Change) {
 	r.count(Totals{Changed: 1, Values: int64(len(changes))})
+	r.late()
+}
+
+// late counts a document in which something was found to convert, and in which nothing of it is left.
+func (r *runner) late() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.res.Late++
 }

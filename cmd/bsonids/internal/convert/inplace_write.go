@@ -140,8 +140,9 @@ func (r *runner) resolve(ctx context.Context, edits []edit) ([]edit, error) {
 	var again []edit
 	for _, p := range edits {
 		doc, ok := docs[documents.Key(p.ID)]
-		if !ok {
-			continue // another program has deleted it
+		if !ok { // another program has deleted it
+			r.late()
+			continue
 		}
 		held := rule.HeldBy(doc, len(p.Changes))
 		if !slices.ContainsFunc(p.Changes, func(ch rule.Change) bool { return !held.HasNew(ch) }) {
@@ -163,7 +164,10 @@ func (r *runner) resolve(ctx context.Context, edits []edit) ([]edit, error) {
 		fresh := edit{Edits: now, keyLeft: p.keyLeft}
 		fresh.keep(doc, slices.Concat(p.Changes, p.kept))
 		r.leave(p.ID, slices.DeleteFunc(slices.Clone(fresh.Skipped), func(l rule.Left) bool { return slices.Contains(p.Skipped, l) }))
-		if r.mayWrite(fresh) {
+		switch {
+		case len(fresh.Changes) == 0: // another program has changed it
+			r.late()
+		case r.mayWrite(fresh):
 			again = append(again, fresh)
 		}
 	}

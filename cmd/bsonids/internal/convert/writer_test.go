@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds/kindstest"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
@@ -22,11 +23,13 @@ type running struct {
 	c    rule.Conversion
 	dir  string
 	runs int
+	// patience is that of the runs, or nil.
+	patience *patience.Patience
 }
 
 func newRunning(t *testing.T, c rule.Conversion, docs ...any) *running {
 	t.Helper()
-	r := &running{t, memory.Start(t), nil, c, t.TempDir(), 0}
+	r := &running{T: t, s: memory.Start(t), c: c, dir: t.TempDir()}
 	r.coll = r.s.Client.Database("d").Collection("c")
 	var all []bson.Raw
 	for _, doc := range docs {
@@ -42,7 +45,7 @@ func (r *running) run() Result {
 	r.runs++
 	l := newLog(r.dir, r.runs)
 	defer closed(r, l)
-	res, err := InPlace(r.Context(), r.coll, Options{Selection: Selection{Conversion: r.c}, Workers: 1, Batch: 1, Undo: l})
+	res, err := InPlace(r.Context(), r.coll, Options{Selection: Selection{Conversion: r.c}, Workers: 1, Batch: 1, Undo: l, Patience: r.patience})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -252,6 +255,45 @@ func TestPasses(t *testing.T) {
 	}
 	if logs := logsIn(t, r.dir); len(logs) != 1 {
 		t.Errorf("a run that changes nothing leaves a log: %d", len(logs))
+	}
+}
+
+// A pass has found something to convert, too, if the answer of the server is lost and another program changes or deletes the document
+// before it is read again: what a service has written behind the pass is then found by the next one, or said to be there.
+func TestLateOfLostAnswers(t *testing.T) {
+	for name, is := range map[string]bson.D{"changed": {{Key: "_id", Value: int32(0)}, {Key: "a", Value: "text"}}, "deleted": nil} {
+		for writes, late := range map[int]int64{1: 0, 9: 1} {
+			r := newRunning(t, conversion(t, "javaLegacy"), bson.D{{Key: "_id", Value: int32(0)}, {Key: "a", Value: kindstest.Value("javaLegacy")}})
+			r.patience = patience.New(time.Hour, nil)
+			updates := 0
+			r.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+				switch {
+				case name == "update":
+					updates++
+					f.Lost = true
+				case name == "find" && command.Lookup("filter", "_id", "$in").Type == bson.TypeArray: // what became of the document
+					var docs []bson.Raw
+					if is != nil {
+						docs = append(docs, marshal(t, is))
+					}
+					if updates <= writes { // behind the page that was read
+						docs = append(docs, marshal(t, bson.D{{Key: "_id", Value: int32(updates)}, {Key: "a", Value: kindstest.Value("javaLegacy")}}))
+					}
+					r.s.Put(r.coll, docs...)
+				}
+				return f
+			}
+			res := r.run()
+			old := 0
+			for _, doc := range r.s.Documents(r.coll) {
+				if subtype, _, _ := doc.Lookup("a").BinaryOK(); subtype == 3 {
+					old++
+				}
+			}
+			if res.Late != late || old != int(late) || res.Skipped > 0 {
+				t.Errorf("%s, %d writes: %+v, %d old values are left after %d updates", name, writes, res, old, updates)
+			}
+		}
 	}
 }
 

@@ -114,7 +114,8 @@ type AppliedStep struct {
 	Step
 	Changed
 	SkipList string `json:"skipList,omitempty"` // path of the file
-	// Late is the number of documents that the last pass has changed, if services write old values all the time.
+	// Late is the number of documents in which the last pass has found old values that it has not left, if services write
+	// them all the time.
 	Late int64 `json:"documentsLate,omitempty"`
 	// Findings are documents of a copy that differ from their sources.
 	Findings []convert.Skip `json:"findings,omitempty"`

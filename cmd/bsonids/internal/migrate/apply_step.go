@@ -145,9 +145,8 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 	run.SetLog(func() (int64, uint32) { is := opts.Undo.Extent(); return is.Size, is.Sum })
 	res, err := convert.InPlace(ctx, st.coll, opts)
 	st.note(res)
-	st.result.Late = res.Late
 	if err == nil && res.Late > 0 {
-		st.result.Status = Stopped
+		st.result.Status, st.result.Late = Stopped, res.Late
 	}
 	return err
 }
