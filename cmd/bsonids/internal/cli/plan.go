@@ -25,6 +25,8 @@ type planVerb struct {
 	*console
 	collections   []string // to plan; or one, of a dump that is one BSON file
 	dir, database string
+	givenUp       string           // the id of a migration
+	write         bool             // that it is given up
 	server        *session.Session // nil for a dump
 }
 
@@ -55,12 +57,18 @@ one is searched for equal values. A reference to one of them is in the plan, too
 plan cannot be applied while only one end would be converted: add the collection with
 bsonids plan DIR --collection NAME, or accept the reference in the plan.
 
+If the directory of an earlier migration is lost, nothing can be undone, and a path that it
+has converted values of cannot be converted from another representation. --give-up and
+the id that bsonids status --db prints give it up: its values stay converted, and there
+is no way back for them. Without --write, plan says what would be given up.
+
 With --dump, plan reads a dump of mongodump instead of a server, with all its
 databases or that of --db. DIR/evidence.json then has the evidence from which bsonids
 apply --out converts the dump. A BSON file in a pipe needs --db and --collection.`,
 		Example: `  bsonids plan shop.d --db shop
   bsonids apply shop.d
   bsonids plan orders.d --db shop --collection orders --collection invoices
+  bsonids plan new.d --db shop --give-up 7f3b0a5c12de4f01 --write
   bsonids plan dump.d --dump dump/
   bsonids apply dump.d --out dump-standard/`,
 		Args: arguments(1),
@@ -70,6 +78,8 @@ apply --out converts the dump. A BSON file in a pipe needs --db and --collection
 	f := cmd.Flags()
 	f.StringVar(&o.database, "db", "", "database")
 	o.dumpFlag(cmd)
+	f.StringVar(&o.givenUp, "give-up", "", "id of a migration whose directory is lost, as bsonids status --db prints it: what it has converted stays so")
+	f.BoolVar(&o.write, "write", false, "with --give-up: record that the migration is given up")
 	f.StringArrayVar(&o.collections, "collection", nil, "collection to plan, or of a BSON file of --dump; may be repeated")
 	return cmd
 }
@@ -78,6 +88,9 @@ func (o *planVerb) complete() (err error) {
 	o.dir = o.args[0]
 	if err := o.checkDump("db", "collection"); err != nil {
 		return err
+	}
+	if o.write && o.givenUp == "" {
+		return failure.Usagef("--write is for --give-up: plan changes nothing in the database")
 	}
 	switch bad := slices.IndexFunc(o.collections, func(name string) bool { return !server.ValidCollection(name) }); {
 	case o.database != "" && !server.ValidDatabase(o.database):
@@ -173,6 +186,9 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := o.giveUp(ctx, s, p.Database); err != nil {
+		return err
+	}
 	sv, err := o.survey(ctx, s, p.Database, p)
 	if err != nil {
 		return err
@@ -202,6 +218,18 @@ func (o *planVerb) update(ctx context.Context) (err error) {
 	return migrate.Lacks(ctx, s, p)
 }
 
+// giveUp gives a migration up whose directory is lost, if one is named.
+func (o *planVerb) giveUp(ctx context.Context, s *session.Session, database string) error {
+	if o.givenUp == "" {
+		return nil
+	}
+	given, err := migrate.GiveUp(ctx, s, database, o.dir, o.givenUp, o.write)
+	if given {
+		o.wayOn = &wayOn{changed: "only the record: what it says above is given up", again: true}
+	}
+	return err
+}
+
 // build reads everything and returns the plan. in is nil for a server.
 func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*plan.Plan, error) {
 	if in != nil {
@@ -212,6 +240,9 @@ func (o *planVerb) build(ctx context.Context, d *plan.State, in *dump.Input) (*p
 		return nil, err
 	}
 	o.server = s
+	if err := o.giveUp(ctx, s, o.database); err != nil {
+		return nil, err
+	}
 	sv, err := o.survey(ctx, s, o.database, &plan.Plan{})
 	if err != nil {
 		return nil, err

@@ -78,8 +78,8 @@ func (p *Application) clashWith(ctx context.Context, st *step, r *Recorded) erro
 			if !run.Stands() {
 				text = "its undo went without its undo log, so that values stay converted: put the decision back, or the log, and undo that first"
 			}
-			return failure.Usagef("%q: the field %q is converted from %s, and %s, whose files are in %s, has converted it from %s: %s",
-				st.Collection, field, kind, run, run.Directory, was, text)
+			return failure.Usagef("%q: the field %q is converted from %s, and %s, whose files are in %s, has converted it from %s: %s; if files are lost, give that up with bsonids plan %s --give-up %s",
+				st.Collection, field, kind, run, run.Directory, was, text, terminal.Command(p.Dir), run.Migration)
 		}
 	}
 	return nil

@@ -30,6 +30,7 @@ const (
 	Done        StepStatus = "done"
 	Unverified  StepStatus = "not verified" // the copy differs from its source
 	WasUndone   StepStatus = "undone"
+	GivenUp     StepStatus = "given up" // its undo logs are lost, and its values stay converted
 	BeingUndone StepStatus = "being undone"
 )
 
@@ -156,7 +157,7 @@ func (r *Recorded) Step(conversion string, t kinds.Task) AppliedStep {
 			continue
 		}
 		if run.Undone != nil && run.Undone.Complete {
-			a.Status = WasUndone
+			a.Status = undoneStatus(a.Status, run)
 			continue
 		}
 		if t.Into != "" {

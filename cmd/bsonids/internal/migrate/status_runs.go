@@ -20,14 +20,14 @@ func addRun(s *StepProgress, r *record.Run, now time.Time) {
 		switch {
 		case alive:
 			s.Status = BeingUndone
-		case s.Status == WasUndone: // as the runs say whose values it has restored
+		case s.Status == WasUndone, s.Status == GivenUp: // as the runs say whose values it has restored
 		default:
 			s.Status = Stopped
 		}
 		return
 	}
 	if r.Undone != nil && r.Undone.Complete {
-		s.Status, s.Read, s.Changed, s.Skipped, s.Verified = WasUndone, 0, 0, 0, nil
+		s.Status, s.Read, s.Changed, s.Skipped, s.Verified = undoneStatus(s.Status, r), 0, 0, 0, nil
 		return
 	}
 	if r.Progress.Documents > 0 {
@@ -53,6 +53,14 @@ func addRun(s *StepProgress, r *record.Run, now time.Time) {
 			s.SecondsLeft = int64(float64(max(0, s.Documents-s.Read)) / s.PerSecond)
 		}
 	}
+}
+
+// undoneStatus returns the status of a conversion whose last run was undone, and whose status before that run was was.
+func undoneStatus(was StepStatus, r *record.Run) StepStatus {
+	if was == GivenUp || r.Undone.GivenUp {
+		return GivenUp
+	}
+	return WasUndone
 }
 
 // unfinished returns why the last run of a conversion has not finished it: it is in progress, was killed or has stopped. It is

@@ -130,21 +130,8 @@ func forget(ctx context.Context, s *session.Session, state *plan.State, recorded
 		if x, _ := recorded.Exchange(name); t.Into == "" || x != nil {
 			continue
 		}
-		var run *session.Claim
-		db := s.Client.Database(state.Plan.Database)
-		if err := s.Do(ctx, func() (err error) {
-			run, err = s.Claim(ctx, db, record.Request{Run: record.Run{Kind: record.Undo, Task: t, Conversion: name}})
+		if err := leave(ctx, s, state.Plan.Database, t, name, record.Undone{Complete: true}); err != nil {
 			return err
-		}); err != nil {
-			return &failure.CollectionError{Collection: t.Collection, Err: err}
-		}
-		var ids []string
-		for _, r := range recorded.Of(name) {
-			ids = append(ids, r.By.Token)
-		}
-		err := s.Do(ctx, func() error { return run.MarkUndone(ctx, ids, record.Undone{Complete: true}) })
-		if err = errors.Join(err, run.End(err)); err != nil {
-			return &failure.CollectionError{Collection: t.Collection, Err: err}
 		}
 	}
 	return nil

@@ -32,9 +32,11 @@ func (r *Run) Copied() bool {
 // Restored reports whether an undo has restored the values of the run.
 func (r *Run) Restored() bool { return r.Undone != nil && r.Undone.Complete && !r.Undone.Lost }
 
-// Remains reports whether the collection may have values that the run has changed: no undo has restored them, or one went
-// without the undo log of the run, or without its end.
-func (r *Run) Remains() bool { return r.Wrote() && !r.Restored() }
+// Remains reports whether the collection may have values that the run has changed, and that were not given up: no undo has
+// restored them, or one went without the undo log of the run, or without its end.
+func (r *Run) Remains() bool {
+	return r.Wrote() && !r.Restored() && (r.Undone == nil || !r.Undone.GivenUp)
+}
 
 // MarkUndone records in the documents of runs, which their random ids name, how far this run, an undo, has restored their
 // values.

@@ -117,6 +117,8 @@ type Undone struct {
 	// Lost is set if the undo went without the undo log of the run, or without its end: the values are still converted, and
 	// the log restores them if it is found.
 	Lost bool `bson:"lost,omitempty"`
+	// GivenUp is set, with Lost, if a person has said that the log will not be found: the values forbid nothing any more.
+	GivenUp bool `bson:"givenUp,omitempty"`
 }
 
 // Switches reports whether the run is of a cutover.

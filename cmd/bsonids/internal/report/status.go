@@ -26,6 +26,9 @@ func (s Status) Text(w io.Writer) {
 	for _, m := range s.Migrations {
 		fmt.Fprintf(w, "\nMigration %s: %s, by %s\n", m.ID, terminal.Cell(m.Directory), terminal.Cell(m.By))
 	}
+	if len(s.Migrations) > 0 {
+		fmt.Fprintf(w, "\nIf the directory of one is lost: bsonids plan NEW --db %s --give-up ID\n", terminal.Command(s.Database))
+	}
 	if s.Paused {
 		fmt.Fprintf(w, "\nPaused: apply and undo write nothing until %s is removed.\n", terminal.Cell(s.Steering.Pause))
 	}
@@ -63,6 +66,9 @@ func (s Status) steps(w io.Writer) {
 	}
 	t.Render()
 	for _, c := range s.Steps {
+		if c.Status == migrate.GivenUp && c.Updated != nil {
+			fmt.Fprintf(w, "\n%s was given up at %s by %s: values stay converted whose undo logs are lost\n", terminal.Cell(c.Collection), c.Updated.UTC().Format(time.DateTime), terminal.Cell(c.By))
+		}
 		if c.Reason != "" && c.Status == migrate.Stopped {
 			fmt.Fprintf(w, "\n%s stopped: %s (%s)\n", terminal.Cell(c.Collection), terminal.Cell(c.Reason), terminal.Cell(c.By))
 		}
