@@ -1,7 +1,7 @@
 // Package memory is a server for tests that keeps collections in memory. It knows the commands, the operators of
-// queries and the updates that packages of this command send to undo a conversion, and no others: a test that
-// sends another one fails. Like MongoDB, it refuses a command with a field that is there twice, or that the command does
-// not have.
+// queries and the updates that packages of this command send, and no others: a test that sends another one fails. Like MongoDB,
+// it refuses a command with a field that is there twice, or that the command does not have, and documents that a validator
+// does not take.
 package memory
 
 import (
@@ -42,11 +42,17 @@ type Server struct {
 	// authenticated if it is empty.
 	AuthInfo bson.D
 
+	// Streams is set if the server is a replica set, with change streams and operation times. They have what commands change.
+	Streams bool
+
 	tb testing.TB
 	mu sync.Mutex
 	db map[string]*collection // by database and name
 	// before has the documents of collections as they were before the transaction of a session.
 	before map[string]map[string][]bson.Raw
+	// events are those of change streams, of all databases, and streams those that are open, by the number of their cursor.
+	events  []bson.Raw
+	streams []*stream
 }
 
 // Fault is what goes wrong with a command. The zero value is nothing.
@@ -227,7 +233,13 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 	switch name {
 	case "hello", "isMaster":
 		return s.hello()
-	case "ping", "endSessions", "killCursors":
+	case "ping":
+		if s.Streams {
+			return append(bson.D{{Key: "operationTime", Value: s.time()}}, ok...)
+		}
+	case "endSessions", "killCursors":
+	case "getMore":
+		return s.more(command.Lookup(name).Int64())
 	case "buildInfo":
 		return append(bson.D{{Key: "ferretdbVersion", Value: s.FerretDB}}, ok...)
 	case "connectionStatus":
@@ -267,9 +279,13 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		}
 		s.db[to] = s.db[of]
 		delete(s.db, of)
+		s.note("rename", of, bson.E{Key: "to", Value: namespace(to)})
 	case "count": // of all documents
 		return append(bson.D{{Key: "n", Value: int32(len(s.at(ns).docs))}}, ok...)
 	case "drop":
+		if s.db[ns] != nil {
+			s.note("drop", ns)
+		}
 		delete(s.db, ns)
 	case "create":
 		if _, there := s.db[ns]; there {
@@ -306,8 +322,11 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		s.rollBack(command)
 	case "find":
 		return cursor(ns, s.find(s.at(ns), command))
-	case "aggregate": // a sample, or a count of documents
+	case "aggregate": // a change stream, a sample, or a count of documents
 		stages := values(command.Lookup("pipeline"))
+		if _, err := stages[0].Document().LookupErr("$changeStream"); err == nil {
+			return s.open(db, stages)
+		}
 		if size, ok := stages[0].Document().Lookup("$sample", "size").AsInt64OK(); ok {
 			docs := s.at(ns).docs
 			return cursor(ns, docs[:min(int(size), len(docs))])
@@ -329,12 +348,16 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 			if s.has(ns, bson.Raw(doc.Value).Lookup("_id")) {
 				code = 11000
 			}
+			if code == 0 && s.invalid(ns, doc.Document(), command) {
+				code = 121
+			}
 			if code != 0 {
 				failed = append(failed, writeError(i, code))
 				continue
 			}
 			c := s.made(ns)
 			c.docs = append(c.docs, slices.Clone(bson.Raw(doc.Value)))
+			s.changed("insert", ns, doc.Document())
 			n++
 		}
 		return append(written(n, failed), ok...)
@@ -351,7 +374,10 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 				failed = append(failed, bson.D{{Key: "index", Value: int32(i)}, {Key: "code", Value: code}, {Key: "errmsg", Value: why}})
 				continue
 			}
-			n += s.update(ns, bson.Raw(u.Value))
+			matched, valid := s.update(ns, bson.Raw(u.Value), command)
+			if n += matched; !valid {
+				failed = append(failed, writeError(i, 121))
+			}
 		}
 		if failed != nil {
 			s.rollBack(command)
@@ -361,7 +387,13 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		n := 0
 		for _, d := range values(command.Lookup("deletes")) {
 			c := s.at(ns)
-			left := slices.DeleteFunc(slices.Clone(c.docs), func(doc bson.Raw) bool { return s.matches(doc, d.Document().Lookup("q")) })
+			left := slices.DeleteFunc(slices.Clone(c.docs), func(doc bson.Raw) bool {
+				is := s.matches(doc, d.Document().Lookup("q"))
+				if is {
+					s.changed("delete", ns, doc)
+				}
+				return is
+			})
 			n += len(c.docs) - len(left)
 			c.docs = left
 		}
@@ -417,22 +449,44 @@ func (s *Server) has(ns string, id bson.RawValue) bool {
 	return slices.ContainsFunc(s.at(ns).docs, func(doc bson.Raw) bool { return doc.Lookup("_id").Equal(id) })
 }
 
-// update carries one update out, and returns how many documents it matched.
-func (s *Server) update(ns string, u bson.Raw) (n int) {
+// invalid reports whether the validator of a collection refuses a document that a command writes: at the level strict, with the
+// action error, and unless the command passes it by.
+func (s *Server) invalid(ns string, doc, command bson.Raw) bool {
+	if bypass, _ := command.Lookup("bypassDocumentValidation").BooleanOK(); bypass {
+		return false
+	}
+	c := s.at(ns)
+	if len(c.options) == 0 {
+		return false
+	}
+	options := marshal(c.options)
+	level, _ := options.Lookup("validationLevel").StringValueOK()
+	action, _ := options.Lookup("validationAction").StringValueOK()
+	return level != "off" && level != "moderate" && action != "warn" && !s.matches(doc, options.Lookup("validator"))
+}
+
+// update carries one update of a command out, and returns how many documents it matched, and whether they are valid.
+func (s *Server) update(ns string, u, command bson.Raw) (n int, valid bool) {
 	c := s.at(ns)
 	multi, _ := u.Lookup("multi").BooleanOK()
 	for i, doc := range c.docs {
 		if s.matches(doc, u.Lookup("q")) && (n == 0 || multi) {
-			c.docs[i] = s.updated(doc, u.Lookup("u").Document())
+			to := s.updated(doc, u.Lookup("u").Document())
+			if s.invalid(ns, to, command) {
+				return n, false
+			}
+			c.docs[i] = to
+			s.changed("update", ns, doc)
 			n++
 		}
 	}
 	if upsert, _ := u.Lookup("upsert").BooleanOK(); upsert && n == 0 {
 		c = s.made(ns)
 		c.docs = append(c.docs, slices.Clone(u.Lookup("u").Document()))
+		s.changed("insert", ns, u.Lookup("u").Document())
 		n++
 	}
-	return n
+	return n, true
 }
 
 // updated returns a document after an update with $set and $currentDate, or after a replacement.
