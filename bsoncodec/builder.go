@@ -23,8 +23,8 @@ func NewRegistry(r uuidrep.Representation) (*bson.Registry, error) {
 // RegistryBuilder collects the settings of a registry for UUIDs. Make one with [NewRegistryBuilder] and
 // call its methods in any order. Then call [RegistryBuilder.Build] or [RegistryBuilder.ApplyTo], which
 // return the errors of all earlier calls. The codecs for UUIDs depend on one another and on those of the
-// caller, and must be registered in one order; that is why there is a builder, which version 2 of the
-// driver has no more.
+// caller, and must be registered in one order. That is why there is a builder, although version 2 of the
+// driver has none.
 //
 // A builder is not safe for concurrent use. The registries that it builds are, and later calls do
 // not change them.
@@ -55,8 +55,8 @@ type RegistryBuilder struct {
 // not valid. So is the UUID of the standard library's package uuid if the program is built with Go
 // 1.27 or later.
 //
-// With [uuidrep.Unspecified] every attempt to encode a UUID, or to decode one into a target of
-// fixed type, is [uuidrep.ErrUnspecified].
+// With [uuidrep.Unspecified] it is [uuidrep.ErrUnspecified] to encode a UUID, or to decode one into a target of
+// a UUID type.
 func NewRegistryBuilder(r uuidrep.Representation) *RegistryBuilder {
 	b := &RegistryBuilder{rep: r, implicit: tUUID}
 	for _, t := range stdUUIDTypes {
@@ -258,7 +258,7 @@ func (b *RegistryBuilder) SetImplicitType(t reflect.Type) *RegistryBuilder {
 
 // KeepBinary decodes a UUID into a target of type any as a [bson.Binary], as the driver's own registry
 // does. This includes the values of [bson.D] and [bson.M]. Targets of a UUID type receive UUIDs. It is for
-// a program that asserts bson.Binary, until it is changed. KeepBinary and
+// a program whose type assertions still expect a bson.Binary. KeepBinary and
 // [RegistryBuilder.SetImplicitType] on one builder are an error of Build.
 func (b *RegistryBuilder) KeepBinary() *RegistryBuilder {
 	b.keepBinary = true
@@ -358,7 +358,11 @@ func (b *RegistryBuilder) Build() (*bson.Registry, error) {
 
 // ApplyTo registers the codecs for UUIDs on a registry that the caller has, for instance one of
 // [bson.NewMgoRegistry]. It returns the errors of Build, and an error if reg is nil or has codecs of this
-// package. After an error of Build reg is unchanged, except for what the functions of With did.
+// package. After an error reg is unchanged, unless a function of With applied another builder to it: do not use it
+// then.
+//
+// A codec that reg has for a UUID type, or for a pointer to a type that is registered, is replaced. Its other codecs and
+// its hooks are treated as those that a function of [RegistryBuilder.With] registers.
 //
 // Call it before the first use of the registry, and not concurrently with any use. The driver keeps
 // the codecs of each struct type that it has met, so a registry that was used would still write the

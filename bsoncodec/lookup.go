@@ -92,9 +92,9 @@ func decoderOf(reg *bson.Registry, t reflect.Type) bson.ValueDecoder {
 	return dec
 }
 
-// The codecs of slices of UUIDs and of any work without the registry's codecs of the values within. They do so only if the
-// registry still has the codecs of this package and of the driver for those when it is first used. If the caller has
-// registered others since Build, they obey these. They keep what they find then, as the driver's own codecs do.
+// The codecs of slices of UUIDs and of any handle the values within by themselves, if the registry still has the codecs of
+// this package and of the driver for these values when it is first used. If the caller has registered others since Build,
+// those are called. What is found at the first use is kept, as the driver's own codecs keep it.
 
 // otherEncoder returns the encoder to use for a type that is composed of values of type elem: that
 // of its kind, unless this is the driver's and elem still has the encoder own. It returns nil then.

@@ -23,7 +23,7 @@ func (o *onFirstUse[V]) get(choose func() V) V {
 // memo keeps what make returns for each key. Each new key copies the map, so there must be few.
 type memo[K comparable, V any] struct {
 	make func(K) V
-	mu   sync.Mutex // held by additions
+	mu   sync.Mutex // held while a value is added
 	kept atomic.Pointer[map[K]V]
 }
 
@@ -40,7 +40,7 @@ func (m *memo[K, V]) get(key K) V {
 	if kept := m.kept.Load(); kept != nil {
 		extended = maps.Clone(*kept)
 	}
-	v := m.make(key) // another goroutine may have made one, too: they are alike
+	v := m.make(key) // if another goroutine has stored one since, it is like this one
 	extended[key] = v
 	m.kept.Store(&extended)
 	return v

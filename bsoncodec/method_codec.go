@@ -53,8 +53,8 @@ func (c *methodEncoder) EncodeValue(ec bson.EncodeContext, vw bson.ValueWriter, 
 // Driver makes a methodEncoder a [driver.KindEncoder].
 func (c *methodEncoder) Driver() bson.ValueEncoder { return c.driver }
 
-// marshaling returns the error of encoding val by its method m, or what searches what the method returns, nil if nothing has
-// to.
+// marshaling returns what calls the method m of val and searches the result for UUIDs of val. It is nil if there is nothing
+// to search for. A method that the rules refuse is an error.
 func (r *typeRules) marshaling(ec bson.EncodeContext, val reflect.Value, m method) (*searchedMethod, error) {
 	t := methodTypeOf(val)
 	if t == nil {

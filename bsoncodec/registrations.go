@@ -18,8 +18,8 @@ type registration struct {
 	targets func(stage) []target
 	over    precedence
 
-	// The codec for a type, or for a probe type of a kind or a method; nil if there is none, or own stays. If it takes the
-	// place of any codec, own is nil.
+	// They return the codec to register for t: a type, or the probe type of a kind or a method. What the registry has for t
+	// is own, which is nil with overAny. If they are nil or return nil, nothing is registered.
 	encoder func(t reflect.Type, own bson.ValueEncoder) bson.ValueEncoder
 	decoder func(t reflect.Type, own bson.ValueDecoder) bson.ValueDecoder
 }

@@ -156,7 +156,7 @@ func (r *typeRules) lostInline(t reflect.Type, embedded, jsonTags bool) string {
 	return ""
 }
 
-// isLost reports whether the driver loses the UUIDs of t by some struct tags.
+// isLost reports whether the driver loses UUIDs of t for a client, with UseJSONStructTags or without.
 func (r *typeRules) isLost(t reflect.Type) bool {
 	return r.lost(t, false, false) != "" || r.lost(t, false, true) != ""
 }
@@ -349,7 +349,7 @@ func (r *typeRules) canHoldUUID(t reflect.Type, octets bool) bool {
 // isOctetsOfUUID reports whether t is an array of octets that is a UUID as far as the registry can tell.
 func (r *typeRules) isOctetsOfUUID(t reflect.Type) bool { return isUUIDKind(t) && !r.bytes[t] }
 
-// canBeDocument reports whether RegisterDocumentType takes t: without that it would be refused for some client at least.
+// canBeDocument reports whether RegisterDocumentType takes t: a struct that is refused otherwise, for some client at least.
 func (r *typeRules) canBeDocument(t reflect.Type) bool {
 	if t == nil || t.Kind() != reflect.Struct {
 		return false

@@ -61,9 +61,9 @@ func canBeUUID(t reflect.Type) bool {
 	return isUUIDKind(t)
 }
 
-// uuidField returns where the UUID is in a struct around one: the indexes of the field, of the field in that, and so
-// on. The keys are those of the documents that the driver writes, "" for a field that it leaves out. The field is nil
-// if t is not such a struct.
+// uuidField returns the path to the UUID in a struct around one, as [reflect.Value.FieldByIndex] takes it, and the key of
+// each field on the path in the documents that the driver writes, as [keyOf] returns it. Both are nil if t is not such a
+// struct.
 func uuidField(t reflect.Type) (field []int, keys []string) {
 	for t.Kind() == reflect.Struct {
 		f, ok := soleField(t, false)
@@ -79,7 +79,7 @@ func uuidField(t reflect.Type) (field []int, keys []string) {
 	return field, keys
 }
 
-// keyOf returns the key of f in the documents that the driver writes, in lower case, "" if it leaves f out.
+// keyOf returns the key of f in the documents that the driver writes, in lower case. It is "" if the driver leaves f out.
 func keyOf(f reflect.StructField) string {
 	if !f.IsExported() {
 		return ""
@@ -104,11 +104,12 @@ func settable(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
 }
 
-// nullFields are the fields of a struct that is a UUID that can be null.
+// nullFields describes the two fields of a UUID that can be null.
 type nullFields struct {
 	uuid, valid int   // the indexes of the fields
-	octets      []int // of the octets
-	// In a document that the driver wrote, in lower case, "" for a field that it left out.
+	octets      []int // the path to the octets, as FieldByIndex takes it
+
+	// The keys of the fields in the documents that the driver writes, as keyOf returns them.
 	key, validKey string
 }
 
@@ -278,7 +279,7 @@ func mustNotCopy(t reflect.Type) reflect.Type {
 		for i := range t.NumField() {
 			switch found := mustNotCopy(t.Field(i).Type); {
 			case found == nil:
-			case found.Name() == "noCopy": // by such a field a type says it of itself
+			case found.Name() == "noCopy": // a type with such a field must not be copied itself
 				return t
 			default:
 				return found

@@ -46,10 +46,10 @@ func (e *UnregisteredTypeError) Error() string {
 	return fmt.Sprintf("bsoncodec: cannot %s %s%s: %s", verb, qualified(e.Type), at, e.reason)
 }
 
-// typeFor returns the expression of Go for the reflect.Type t, as far as its name tells.
+// typeFor returns the Go expression for the reflect.Type t, as far as the name of t tells.
 func typeFor(t reflect.Type) string { return "reflect.TypeFor[" + typeName(t) + "]()" }
 
-// typeName returns the name of t in Go, as far as it tells.
+// typeName returns the name of t as Go code writes it, as far as the reflect.Type tells.
 func typeName(t reflect.Type) string {
 	var name strings.Builder
 	start := 0 // of the last identifier or import path

@@ -46,8 +46,8 @@ import (
 // that is taken. If it shows the same second, the call waits and asks the clock again, at least every 5 ms. If the clock shows an earlier second, the timestamp
 // plus 1 is taken without waiting.
 //
-// Of a clock that shows a time before 1970-01-01T00:00:00Z, the first second is taken, and of one that shows a time after
-// 2106-02-07T06:28:15Z, the last.
+// A time of the clock before 1970-01-01T00:00:00Z counts as the first second, and one after 2106-02-07T06:28:15Z as the
+// last.
 //
 // Without WithClock the time is that of [time.Now]. It is read through the monotonic clock, which is compared with the
 // wall clock every millisecond: when the wall clock is set, the Generator follows within that time.

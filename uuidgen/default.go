@@ -12,8 +12,8 @@ var (
 	defaultV7 = newGenerator(layoutV7, idoption.New("uuidgen", ""))
 )
 
-// NewV4 returns a random UUID (RFC 9562, section 5.4) from [DefaultV4]. The error has the form that all
-// versions share. It is nil, since crypto/rand ends the program rather than return an error.
+// NewV4 returns a random UUID (RFC 9562, section 5.4) from [DefaultV4]. The error is always nil, since
+// crypto/rand ends the program rather than return one; NewV4 has it because NewV7 has.
 func NewV4() (uuid.UUID, error) { return defaultV4.NewUUID() }
 
 // NewV7 returns a UUID of version 7 (RFC 9562, section 5.7) from [DefaultV7]. It fails with [ErrTimeRange]

@@ -24,16 +24,16 @@ const (
 	multicast     = uint64(1) << 40 // of the node in version 6: the last bit of byte 10
 )
 
-// A layout is where a version keeps its timestamp, and what this counts. Timestamps are counted in
-// steps of the layout.
+// A layout says where a version has its timestamp, and what the timestamp counts: the steps of the
+// layout.
 type layout struct {
-	pkg       string // with whose name errors begin
+	pkg       string // the package whose name begins the errors
 	version   byte
 	order     uuidrep.Representation // in which the ids ascend; Unspecified if they do not
 	gregorian bool                   // 100 ns since 1582, not 1/4096 ms since 1970
 	perSecond uint64
 	fixed     uint64 // bits of the last eight bytes that are always 1
-	random    uint64 // those that are random
+	random    uint64 // bits of the last eight bytes that are random
 	sequence  bool   // the clock sequence stays the same in an order, and the random bits and fixed ones of a node are not all zero
 }
 

@@ -26,7 +26,7 @@ type Note struct {
 // A Stage says how far a registry is built.
 type Stage uint8
 
-// The functions of a caller run at Building, and have applied another builder at Nested.
+// The functions of With run at Building. Nested says that one of them applied another builder.
 const (
 	Done Stage = iota
 	Building
@@ -56,8 +56,8 @@ func (n *Note) AddTo(reg *bson.Registry) {
 	}
 }
 
-// known is a registry with its Note, or nil, and the plans of that. The look-up in the registry takes as long as a few
-// fields of a document, and one through the Note as a part of one.
+// known has the Note of a registry, or nil, and the plans of the Note. The look-up in the registry takes as long as encoding a
+// few fields, and following the Note to its plans takes a part of that.
 type known struct {
 	reg   *bson.Registry
 	note  *Note

@@ -133,7 +133,7 @@ var DecodeContexts = sync.OnceValue(func() map[bson.DecodeContext]Options {
 
 // EncodeOptions returns the options in ec, and whether they are known.
 func EncodeOptions(ec bson.EncodeContext) (Options, bool) {
-	if ec.Registry = nil; ec == (bson.EncodeContext{}) { // spares most programs all other contexts
+	if ec.Registry = nil; ec == (bson.EncodeContext{}) { // most programs have no other context
 		return Options{}, true
 	}
 	o, ok := EncodeContexts()[ec]

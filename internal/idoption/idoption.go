@@ -21,7 +21,7 @@ const (
 
 // A Config has the values of the options of a constructor.
 type Config struct {
-	Package string // with whose name errors begin
+	Package string // its name begins the errors
 	format  string
 	options []string
 
@@ -46,7 +46,7 @@ type V6 struct {
 }
 
 // NewGenerator returns the *uuidgen.Generator of a format of another package, which has a Machine or a V6. Package uuidgen
-// sets it: a function that it exported could be seen, and not called, by other modules.
+// sets it, and does not export it: other modules could not call it.
 var NewGenerator func(*Config) any
 
 // New returns the Config of a constructor without options. Errors begin with the name of the package and name the format.

@@ -15,8 +15,8 @@ func Parse(s string) (uuid.UUID, error) {
 	return uuid.Parse(s)
 }
 
-// ParseOctets returns the UUID whose text the bytes of a binary value are, in ASCII: the 36 characters or the 32 hexadecimal
-// digits, in either letter case. Programs that took the text of a UUID for its bytes wrote such values.
+// ParseOctets returns the UUID of a binary value whose bytes are the text of the UUID in ASCII: the 36 characters or the 32
+// hexadecimal digits, in either letter case. Programs that took the text of a UUID for its bytes wrote such values.
 func ParseOctets(b []byte) (u uuid.UUID, ok bool) {
 	if len(b) != 36 && len(b) != 32 {
 		return u, false
@@ -28,8 +28,8 @@ func ParseOctets(b []byte) (u uuid.UUID, ok bool) {
 	return u, true
 }
 
-// ParseBinary returns the UUID whose text the bytes of a binary value are, as [ParseOctets] does, if its subtype is 0, 2, 3
-// or 4. The bytes do not include the second length of a value of subtype 2.
+// ParseBinary does what [ParseOctets] does for a binary value of subtype 0, 2, 3 or 4, and reports false for any other. The
+// bytes of a value of subtype 2 are those after its second length.
 func ParseBinary(subtype byte, b []byte) (u uuid.UUID, ok bool) {
 	switch subtype {
 	case bson.TypeBinaryGeneric, bson.TypeBinaryBinaryOld, bson.TypeBinaryUUIDOld, bson.TypeBinaryUUID:

@@ -22,7 +22,7 @@ const (
 	part     = 32
 )
 
-// Pause returns how long For pauses after so much time.
+// Pause returns how long For pauses when it has waited so long.
 func Pause(waited time.Duration) time.Duration {
 	return min(max(waited/part, minPause), maxPause)
 }

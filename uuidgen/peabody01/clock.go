@@ -26,8 +26,8 @@ type Clock struct {
 	// Now or NowWide, says that the timestamps measure no time: every step back is then an error.
 	Tick time.Duration
 
-	// Epoch is the instant at which the timestamp is zero. It is needed unless Now or NowWide is set,
-	// and then too for the functions that take or return an instant. The zero Time is no Epoch.
+	// Epoch is the instant at which the timestamp is zero. It is needed unless Now or NowWide is set.
+	// The functions that take or return an instant need it even then. The zero Time is no Epoch.
 	Epoch time.Time
 
 	// Now returns the present timestamp. If it and NowWide are nil, the generator counts ticks

@@ -18,7 +18,7 @@ type scratch struct {
 	size int64
 }
 
-// append appends b, and returns where it begins.
+// append appends b to the file and returns the offset of its first byte.
 func (s *scratch) append(b []byte) (at int64, err error) {
 	if s.file == nil {
 		if s.file, err = spill.Temporary(os.TempDir()); err != nil {

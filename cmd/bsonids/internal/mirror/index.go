@@ -124,7 +124,7 @@ func (x *Index) add(fresh, old bson.RawValue) (others []bson.RawValue, err error
 	return others, err
 }
 
-// put stores where an entry is.
+// put adds the position of an entry to the table.
 func (x *Index) put(hash uint64, at int64) {
 	i := x.slot(hash)
 	for x.table[i] != 0 {

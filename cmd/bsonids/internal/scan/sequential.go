@@ -14,7 +14,7 @@ import (
 // bytes, and are said to a person: places in which most values have the same byte, and a time in a known place, which
 // may be there in some orders only.
 
-// layout is where a generator of sequential GUIDs puts the time, in network order.
+// A layout says where a generator of sequential GUIDs puts the time, in network order.
 type layout struct {
 	of   string
 	time func(u [16]byte) time.Time
