@@ -67,9 +67,9 @@ func filtered(query bson.D) (v bson.RawValue, err error) {
 	return v, err
 }
 
-// planOf returns what to change in a document.
-func (r *runner) planOf(doc bson.Raw) (rule.Edits, error) {
-	p, err := r.Conversion.Edits(doc)
+// planOf returns what to change in a document, of which edits knows no shard key.
+func (r *runner) planOf(doc bson.Raw, edits func(bson.Raw) (rule.Edits, error)) (rule.Edits, error) {
+	p, err := edits(doc)
 	p.Sharded(doc, r.key)
 	return p, err
 }

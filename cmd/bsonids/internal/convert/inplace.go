@@ -87,6 +87,7 @@ type Result struct {
 type runner struct {
 	*run
 	coll    *mongo.Collection
+	editor  *rule.Editor  // of the pass that reads
 	and     bson.RawValue // Query as [filtered] returns it
 	key     []string      // paths of the shard key
 	orphans bool          // the server may match more documents than were addressed
@@ -102,7 +103,7 @@ type batch struct {
 // until a pass finds nothing to convert, or for the last time after some passes. If ctx ends, InPlace finishes the batches
 // that it has started, and returns the error of ctx with the result.
 func InPlace(ctx context.Context, coll *mongo.Collection, o Options) (Result, error) {
-	r := &runner{run: newRun(coll, o), coll: coll}
+	r := &runner{run: newRun(coll, o), coll: coll, editor: rule.NewEditor(o.Conversion)}
 	var err error
 	if r.and, err = filtered(o.Query); err != nil {
 		return r.res, err
@@ -145,12 +146,15 @@ func (r *runner) pass(ctx context.Context) error {
 // batchOf returns the batch of a page.
 func (r *runner) batchOf(docs []bson.Raw) (batch, error) {
 	b := batch{documents: len(docs)}
-	for _, doc := range docs {
-		p, err := r.planOf(doc)
+	for i, doc := range docs {
+		p, err := r.planOf(doc, r.editor.Edits)
 		if err != nil {
 			p = rule.Edits{ID: doc.Lookup("_id"), Skipped: []rule.Left{{Document: true, Reason: err.Error()}}}
 		}
 		if len(p.Changes)+len(p.Skipped)+len(p.InID) > 0 {
+			if b.edits == nil { // most pages have none, or many
+				b.edits = make([]edit, 0, len(docs)-i)
+			}
 			b.edits = append(b.edits, edit{Edits: p})
 		}
 	}
@@ -159,7 +163,7 @@ func (r *runner) batchOf(docs []bson.Raw) (batch, error) {
 
 // prepare writes the entries of the batches to the undo log, while earlier batches are processed.
 func (r *runner) prepare(waiting context.Context, group []batch) error {
-	var edits []edit
+	n := 0
 	for i := range group {
 		b := &group[i]
 		write := b.edits[:0]
@@ -177,12 +181,12 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 		if err := r.turn(waiting, len(write)); err != nil {
 			return err
 		}
-		edits = append(edits, write...)
+		n += len(write)
 	}
-	if len(edits) == 0 {
+	if n == 0 {
 		return nil
 	}
-	if err := r.log(edits); err != nil {
+	if err := r.log(group...); err != nil {
 		return err
 	}
 	logged := r.Undo.Extent().Size
@@ -197,11 +201,21 @@ func (r *runner) prepare(waiting context.Context, group []batch) error {
 	return nil
 }
 
-// log writes entries of the edits to the undo log.
-func (r *runner) log(edits []edit) error {
-	entries := make([]undolog.Entry, len(edits))
-	for i, p := range edits {
-		entries[i] = undolog.Entry{ID: p.ID, Changes: slices.Concat(p.Changes, p.kept), Again: p.again}
+// log writes entries of the edits of batches to the undo log.
+func (r *runner) log(batches ...batch) error {
+	n := 0
+	for _, b := range batches {
+		n += len(b.edits)
+	}
+	entries := make([]undolog.Entry, 0, n)
+	for _, b := range batches {
+		for _, p := range b.edits {
+			e := undolog.Entry{ID: p.ID, Changes: p.Changes, Again: p.again}
+			if len(p.kept) > 0 {
+				e.Changes = slices.Concat(p.Changes, p.kept)
+			}
+			entries = append(entries, e)
+		}
 	}
 	return r.Undo.Append(entries)
 }

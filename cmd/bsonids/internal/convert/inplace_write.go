@@ -42,7 +42,7 @@ func (r *runner) write(waiting, ctx context.Context, edits []edit, logged int64)
 		}
 		edits = left
 		if attempt < attempts {
-			if err := r.log(edits); err != nil {
+			if err := r.log(batch{edits: edits}); err != nil {
 				return err
 			}
 			logged = r.Undo.Extent().Size
@@ -153,7 +153,7 @@ func (r *runner) resolve(ctx context.Context, edits []edit) ([]edit, error) {
 			r.skipPlan(p, leftFilter)
 			continue
 		}
-		now, err := r.planOf(doc)
+		now, err := r.planOf(doc, r.Conversion.Edits)
 		if err != nil {
 			r.leave(p.ID, []rule.Left{{Document: true, Reason: err.Error()}})
 			continue

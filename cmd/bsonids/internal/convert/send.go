@@ -39,8 +39,8 @@ func withKey(projection bson.D, key []string) bson.D {
 // send sends the updates of edits: in one batch, and each that changes a shard key by itself. Its results are as those of
 // bulk.Update.
 func send(ctx context.Context, coll *mongo.Collection, edits []rule.Edits, and bson.RawValue) (matched int64, refused []bulk.Refusal, err error) {
-	var models []mongo.WriteModel
-	var at, alone []int
+	models, at := make([]mongo.WriteModel, 0, len(edits)), make([]int, 0, len(edits))
+	var alone []int
 	for i, p := range edits {
 		if len(p.Key) > 0 {
 			alone = append(alone, i)

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/walk"
 )
 
 // Change is the change of one value of a document.
@@ -43,28 +45,31 @@ type Left struct {
 
 // Edits returns the changes that the conversion makes to doc. The edits share no memory with doc. The error
 // wraps walk.ErrCorrupt.
-func (c Conversion) Edits(doc bson.Raw) (Edits, error) {
-	var p Edits
-	var r Ruling
-	err := c.each(doc, &r, func(r *Ruling) error {
-		change, reason := r.change(), r.Reason
-		inID := r.path.Top() == "_id"
-		if reason == "" && !inID {
-			reason = r.onlyCopied(doc)
-		}
-		switch {
-		case reason != "":
-			p.Skipped = append(p.Skipped, change.Left(reason))
-		case inID:
-			p.InID = append(p.InID, change)
-		default:
-			p.Changes = append(p.Changes, change)
-		}
-		return nil
-	})
-	if err != nil {
+func (c Conversion) Edits(doc bson.Raw) (Edits, error) { return NewEditor(c).Edits(doc) }
+
+// Editor makes the edits of documents one after the other. It is not safe for concurrent use.
+type Editor struct {
+	conversion Conversion
+	visit      func(*walk.Path, walk.Leaf) error
+	ruling     Ruling
+	doc        bson.Raw
+	edits      Edits
+}
+
+// NewEditor returns an Editor for the conversion.
+func NewEditor(c Conversion) *Editor {
+	e := &Editor{conversion: c}
+	e.visit = e.value
+	return e
+}
+
+// Edits is like [Conversion.Edits].
+func (e *Editor) Edits(doc bson.Raw) (Edits, error) {
+	e.doc, e.edits = doc, Edits{}
+	if err := e.conversion.Walk(doc, e.visit); err != nil {
 		return Edits{}, err
 	}
+	p := e.edits
 	id, err := doc.LookupErr("_id")
 	if err != nil && len(p.Changes) > 0 {
 		// A document without an _id cannot be addressed. Only the oplog and views have such
@@ -73,6 +78,28 @@ func (c Conversion) Edits(doc bson.Raw) (Edits, error) {
 	}
 	p.ID = bson.RawValue{Type: id.Type, Value: slices.Clone(id.Value)}
 	return p, nil
+}
+
+// value adds a value to the edits if the conversion applies to it.
+func (e *Editor) value(path *walk.Path, l walk.Leaf) error {
+	r := &e.ruling
+	if !e.conversion.Rule(r, path, l) {
+		return nil
+	}
+	change, reason := r.change(), r.Reason
+	inID := path.Top() == "_id"
+	if reason == "" && !inID {
+		reason = r.onlyCopied(e.doc)
+	}
+	switch p := &e.edits; {
+	case reason != "":
+		p.Skipped = append(p.Skipped, change.Left(reason))
+	case inID:
+		p.InID = append(p.InID, change)
+	default:
+		p.Changes = append(p.Changes, change)
+	}
+	return nil
 }
 
 // Paths returns the paths of the values in p.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -103,11 +104,14 @@ func TestEveryWay(t *testing.T) {
 			reason string
 		}
 		total := map[string]int{}
+		editor := NewEditor(c)
+		var all []Edits
 		for _, doc := range docs {
-			p, err := c.Edits(doc)
+			p, err := editor.Edits(doc)
 			if err != nil {
 				t.Fatal(err)
 			}
+			all = append(all, p)
 			var inPlace, copied []one
 			onlyCopied := func(reason string) bool {
 				return strings.Contains(reason, "occurs twice in the document") || strings.Contains(reason, walk.ErrUnaddressable.Error())
@@ -152,6 +156,11 @@ func TestEveryWay(t *testing.T) {
 			again, m, _, err := c.Rewrite(doc)
 			if err != nil || m != n || !slices.Equal(again, out) {
 				t.Fatalf("from %s: %v and %v, %v", from, again, bson.Raw(out), err)
+			}
+		}
+		for i, doc := range docs { // edits do not change with those of the next document
+			if p, err := c.Edits(doc); err != nil || !reflect.DeepEqual(p, all[i]) {
+				t.Errorf("from %s: %+v and %+v, %v", from, all[i], p, err)
 			}
 		}
 		if total["converted"] == 0 || total["left"] == 0 || total["only copied"] == 0 {
