@@ -5,6 +5,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -129,8 +130,8 @@ func (s *Server) Put(coll *mongo.Collection, docs ...bson.Raw) {
 	s.made(coll.Database().Name() + "." + coll.Name()).docs = slices.Clone(docs)
 }
 
-// Describe sets what the server says of a collection, or of a view, which it makes if there is none: the kind is "collection"
-// or "view". The indexes are others than that on _id.
+// Describe sets what the server says of a collection, or of a view, which it makes if there is none: the kind is "collection",
+// "view" or "timeseries". The indexes are others than that on _id.
 func (s *Server) Describe(coll *mongo.Collection, kind string, options bson.D, indexes ...bson.D) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -419,7 +420,7 @@ func (c *collection) specification(name string) bson.D {
 	if c.kind == "view" {
 		return bson.D{{Key: "name", Value: name}, {Key: "type", Value: c.kind}, {Key: "options", Value: options}, {Key: "info", Value: bson.D{{Key: "readOnly", Value: true}}}}
 	}
-	return bson.D{{Key: "name", Value: name}, {Key: "type", Value: "collection"}, {Key: "options", Value: options},
+	return bson.D{{Key: "name", Value: name}, {Key: "type", Value: cmp.Or(c.kind, "collection")}, {Key: "options", Value: options},
 		{Key: "info", Value: bson.D{{Key: "uuid", Value: c.uuid}, {Key: "readOnly", Value: false}}}}
 }
 
