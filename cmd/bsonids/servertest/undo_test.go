@@ -104,7 +104,7 @@ func TestSpoiltLog(t *testing.T) {
 			for _, line := range []string{"verify", "undo", "undo --write", "apply"} {
 				command(t, c.s, c.args(line)...).want(t, failure.ExitFailed).says(t, log)
 			}
-			command(t, c.s, c.args("status")...).want(t, failure.ExitFailed).prints(t, log, "2 of 2 conversions done")
+			command(t, c.s, c.args("status --checksums")...).want(t, failure.ExitFailed).prints(t, log, "2 of 2 conversions done")
 			c.run(failure.ExitOK, "apply --write").says(t, log)
 			whole(t, c.db, after)
 			c.run(failure.ExitOK, "undo --write --without-lost-logs").says(t, log)

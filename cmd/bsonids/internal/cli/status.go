@@ -18,8 +18,9 @@ import (
 
 type statusVerb struct {
 	*console
-	database string
-	state    *plan.State // nil without a directory
+	database  string
+	state     *plan.State // nil without a directory
+	checksums bool
 }
 
 func (o *statusVerb) define() *cobra.Command {
@@ -32,8 +33,9 @@ changed and skipped, how fast they are, and how long they still take.
 It reads the record that conversions write to the database every two seconds,
 and therefore shows runs on other machines, too. With the directory of a
 migration, it shows the conversions of its plan, also those that have not begun. If
-an undo log in DIR is missing, cut off or damaged, or if the record lacks its run,
-status says so after everything else, and the exit code is 1.
+an undo log in DIR is missing or cut off, or if the record lacks its run, status says so
+after everything else, and the exit code is 1. With --checksums, it reads the logs whole,
+and also finds what is damaged, as verify, undo and a dry run of apply always do.
 
 It also shows whether apply and undo are paused, and how many documents they write
 per second at most: see bsonids apply --help.
@@ -43,17 +45,21 @@ fenced until bsonids release, with the command that goes on.
 
 status changes nothing.`,
 		Example: `  bsonids status --db shop
+  bsonids status shop.d --checksums
   bsonids status shop.d --output json`,
 		Args: arguments(0, 1),
 	}
 	o.serverFlags(cmd)
 	o.outputFlag(cmd, formatJSON)
 	cmd.Flags().StringVar(&o.database, "db", "", "database; that of the plan with DIR")
+	cmd.Flags().BoolVar(&o.checksums, "checksums", false, "with DIR: read the undo logs whole, and compare their checksums with the record, not their sizes alone")
 	return cmd
 }
 
 func (o *statusVerb) complete() (err error) {
 	switch {
+	case o.checksums && len(o.args) == 0:
+		return failure.Usagef("--checksums is for the undo logs in the directory of a migration")
 	case (len(o.args) == 1) == (o.database != ""):
 		return failure.Usagef("give either the directory of a migration or --db")
 	case len(o.args) == 1:
@@ -98,7 +104,7 @@ func (o *statusVerb) recorded(ctx context.Context) (r migrate.Status, err error)
 	if err != nil {
 		return r, err
 	}
-	r, err = migrate.StatusOfRecord(ctx, s, o.database, o.state)
+	r, err = migrate.StatusOfRecord(ctx, s, o.database, o.state, o.checksums)
 	for i := range r.Cutovers {
 		c := &r.Cutovers[i]
 		verb, flags := "cutover", []string(nil)

@@ -176,7 +176,7 @@ func (p *Application) Apply(ctx context.Context, s *session.Session) (r Applied,
 	if err != nil {
 		return r, err
 	}
-	faults, err := p.recorded.Faults(p.state)
+	faults, err := p.recorded.Faults(p.state, true)
 	if err != nil {
 		return r, err
 	}

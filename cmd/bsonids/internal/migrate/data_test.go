@@ -136,7 +136,7 @@ func (m *migrated) status() (Status, error) {
 	if err != nil {
 		m.Fatal(err)
 	}
-	return StatusOfRecord(m.Context(), m.session(), "d", state)
+	return StatusOfRecord(m.Context(), m.session(), "d", state, m.checksums)
 }
 
 // put replaces the documents of a collection.

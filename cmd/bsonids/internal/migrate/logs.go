@@ -48,7 +48,12 @@ func key(t kinds.Task) plan.Entry { return plan.Entry{Collection: t.Collection, 
 // plan, and then in that in which they began. broken has the errors of logs that cannot be read, and that are neither
 // those of the runs of these conversions nor known to have nothing to restore. The caller must close all logs by calling done.
 func (r *Recorded) Olds(state *plan.State) (olds []*Old, broken []error, done func() error, err error) {
-	logs, unread, err := state.Logs()
+	return r.olds(state, state.Logs)
+}
+
+// olds is Olds with the logs that open opens.
+func (r *Recorded) olds(state *plan.State, open func() ([]*undolog.Reader, map[string]error, error)) (olds []*Old, broken []error, done func() error, err error) {
+	logs, unread, err := open()
 	if err != nil {
 		return nil, nil, nil, files.FileError(err)
 	}
@@ -213,16 +218,30 @@ func IncompleteLogs(so, remedy string, broken ...error) error {
 // PutBack is what a person can do about a log that is missing.
 const PutBack = "put the files back"
 
-// Faults returns what is wrong with the undo logs of a migration.
-func (r *Recorded) Faults(state *plan.State) (faults []error, err error) {
-	olds, broken, done, err := r.Olds(state)
+// Faults returns what is wrong with the undo logs of a migration: by their sizes, and if checksums is set, by all that they have.
+func (r *Recorded) Faults(state *plan.State, checksums bool) (faults []error, err error) {
+	open := state.Glance
+	if checksums {
+		open = state.Logs
+	}
+	olds, broken, done, err := r.olds(state, open)
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range olds {
 		faults = append(faults, o.Lost...)
 		for _, u := range o.Unknown {
-			faults = append(faults, UnknownLog(u))
+			// Only the log itself tells whether it is undone.
+			whole, err := undolog.Open(u.Path())
+			if err == nil && whole.Undone == nil {
+				err = UnknownLog(u)
+			}
+			if err != nil {
+				faults = append(faults, err)
+			}
+			if whole != nil {
+				_ = whole.Close()
+			}
 		}
 	}
 	return append(faults, broken...), done()

@@ -95,9 +95,9 @@ func StatusOfPlan(state *plan.State) ([]StepProgress, error) {
 }
 
 // StatusOfRecord reads the record of a database. The status has the conversions of the migration in a directory, also those that its
-// plan does not have any more, and what is wrong with its undo logs; or all, if state is nil. It lacks the next commands
+// plan does not have any more, and what is wrong with its undo logs; or all, if state is nil. Of the logs, their sizes are compared with the record, and with checksums all that they have. It lacks the next commands
 // for the cutovers.
-func StatusOfRecord(ctx context.Context, s *session.Session, database string, state *plan.State) (r Status, err error) {
+func StatusOfRecord(ctx context.Context, s *session.Session, database string, state *plan.State, checksums bool) (r Status, err error) {
 	r.Cutovers = []CutoverStatus{}
 	recorded, err := ReadRecord(ctx, s, database)
 	if err != nil {
@@ -115,7 +115,7 @@ func StatusOfRecord(ctx context.Context, s *session.Session, database string, st
 		if r.Steps, err = StatusOfPlan(state); err != nil {
 			return r, err
 		}
-		faults, err := recorded.Faults(state)
+		faults, err := recorded.Faults(state, checksums)
 		if err != nil {
 			return r, err
 		}

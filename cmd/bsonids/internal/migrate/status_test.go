@@ -2,15 +2,20 @@ package migrate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
 // statuses returns the status of each conversion, by the name of its collection.
@@ -143,7 +148,7 @@ func TestStatusOfDatabase(t *testing.T) {
 		at := time.Now()
 		m.insert(record.Cutover{Saved: record.Saved{ID: state + "/cutover", Kind: "cutover", State: state, Begun: at}, Collections: []record.Exchange{{Name: "x", New: "x_new", Kept: "x_kept", Maker: "other"}}})
 	}
-	s, err := StatusOfRecord(t.Context(), m.session(), "d", nil)
+	s, err := StatusOfRecord(t.Context(), m.session(), "d", nil, false)
 	if err != nil || len(s.Steps) != 4 || len(s.Migrations) != 2 || s.Migrations[0].ID != m.plan.Migration || s.Migrations[0].Directory != m.dir || s.Migrations[1].Directory != "/other" || len(s.Faults) > 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -173,5 +178,52 @@ func TestStatusOfDatabase(t *testing.T) {
 	}
 	if s, err := m.status(); err != nil || len(s.Faults) != 1 || len(s.Steps) != 3 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// status compares the sizes of undo logs with the record, and what they have only if it is told to. A log of which the record knows
+// nothing is read, because it alone tells whether it is undone.
+func TestStatusOfLogs(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spoil            func(m *migrated, path string, b []byte) error
+		sizes, checksums string // the fault
+	}{
+		"whole": {func(*migrated, string, []byte) error { return nil }, "", ""},
+		"flipped": {func(_ *migrated, path string, b []byte) error {
+			b[len(b)*3/4] ^= 1
+			return os.WriteFile(path, b, 0o600)
+		}, "", "damaged"},
+		"cut":     {func(_ *migrated, path string, b []byte) error { return os.Truncate(path, int64(len(b)-1)) }, "cut off", "cut off"},
+		"missing": {func(_ *migrated, path string, _ []byte) error { return os.Remove(path) }, "is missing", "is missing"},
+		"another": {func(_ *migrated, path string, _ []byte) error { return os.WriteFile(path, []byte("x"), 0o600) }, "not an undo log", "not an undo log"},
+		"longer":  {func(_ *migrated, path string, b []byte) error { return os.WriteFile(path, append(b, 1), 0o600) }, "", ""},
+		"unknown": {func(m *migrated, path string, _ []byte) error {
+			_, err := m.collection(record.Name).DeleteMany(m.Context(), bson.D{{Key: "_id", Value: "a/1"}})
+			return err
+		}, "of a run that the record lacks", "of a run that the record lacks"},
+		"unknown, and undone": {func(m *migrated, path string, _ []byte) error {
+			_, err := m.collection(record.Name).DeleteMany(m.Context(), bson.D{{Key: "_id", Value: "a/1"}})
+			return errors.Join(err, undolog.MarkUndone(path, undolog.Undone{By: "x"}))
+		}, "", ""},
+	} {
+		m := applied(t, 20)
+		path := m.logs["a"][0]
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = tt.spoil(m, path, b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m.checksums = range []bool{false, true} {
+			want := tt.sizes
+			if m.checksums {
+				want = tt.checksums
+			}
+			s, err := m.status()
+			if faults := strings.Join(s.Faults, "\n"); err != nil || len(s.Faults) > 1 || (want == "") != (faults == "") || !strings.Contains(faults, want) {
+				t.Errorf("%s, checksums %v: %q, %v", name, m.checksums, s.Faults, err)
+			}
+		}
 	}
 }

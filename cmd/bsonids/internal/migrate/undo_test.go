@@ -54,6 +54,7 @@ type migrated struct {
 	logs          map[string][]string // the paths of the undo logs
 	o             UndoOptions
 	a             ApplyOptions
+	checksums     bool          // of status
 	limit         time.Duration // of a batch
 	putBack       func() error
 }

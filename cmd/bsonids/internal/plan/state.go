@@ -139,6 +139,11 @@ func (s *State) Logs() (logs []*undolog.Reader, unread map[string]error, err err
 	return undolog.In(s.dir)
 }
 
+// Glance opens the undo logs in the directory, as [undolog.Glance] does.
+func (s *State) Glance() (logs []*undolog.Reader, unread map[string]error, err error) {
+	return undolog.Glance(s.dir)
+}
+
 // Dir returns the path of the directory.
 func (s *State) Dir() string { return s.dir }
 

@@ -111,7 +111,7 @@ type Undone struct {
 // MarkUndone appends to the log at path that its values are restored. A log that says so already is left, and so is one with a
 // damaged end, which may have old values: the error then wraps [journal.ErrDamaged].
 func MarkUndone(path string, u Undone) error {
-	r, err := open(path, os.O_RDWR)
+	r, err := open(path, os.O_RDWR, (*Reader).scan)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,12 @@ func (l Logs) Close() (err error) {
 // In opens the logs in the directory dir. unread has the errors of those that cannot be read, by the runs that their names
 // say: one without a whole header was left by a process that was killed while it made the log, if nothing was recorded of it.
 // The caller must close the logs.
-func In(dir string) (logs []*Reader, unread map[string]error, err error) {
+func In(dir string) (logs []*Reader, unread map[string]error, err error) { return in(dir, Open) }
+
+// Glance is [In], but reads only the headers of the logs, whose sizes are known then.
+func Glance(dir string) (logs []*Reader, unread map[string]error, err error) { return in(dir, glance) }
+
+func in(dir string, open func(path string) (*Reader, error)) (logs []*Reader, unread map[string]error, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +72,7 @@ func In(dir string) (logs []*Reader, unread map[string]error, err error) {
 		if !ok {
 			continue
 		}
-		u, err := Open(filepath.Join(dir, e.Name()))
+		u, err := open(filepath.Join(dir, e.Name()))
 		if err != nil {
 			unread[run] = err
 			continue
