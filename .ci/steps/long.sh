@@ -11,5 +11,5 @@ step "changed code of the undo, all of it" tool mutants -allow 3 -match 'undo|lo
 step "changed code, a sample of the others" tool mutants -seed "$RANDOM" -sample 60 -allow 8 ./internal/structcodec ./clientopt ./cursors ./mixedrep
 
 step "verbs that are killed at every state of their files" quietly -count=1 -timeout 120m -run TestKillStates ./cmd/bsonids/servertest -state-kills 200
-step "random histories of files, records and runs" quietly -count=1 -timeout 60m -parallel 24 -run TestHistories ./cmd/bsonids/internal/cli -histories 1000 -history-seed "$RANDOM"
+step "random histories of files, records and runs" quietly -count=1 -timeout 60m -parallel 24 -run TestHistories ./cmd/bsonids/internal/cli -histories 500 -history-seed "$RANDOM"
 step "the same on a server" quietly -count=1 -timeout 60m -parallel 12 -run TestHistories ./cmd/bsonids/servertest -histories 100 -history-seed "$RANDOM"

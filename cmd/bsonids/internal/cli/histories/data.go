@@ -27,6 +27,8 @@ type value struct {
 	path, field string // the field is the path without positions in arrays
 	old         bson.RawValue
 	fresh       map[string]bson.RawValue // what becomes of it, by the kind from which it is converted; empty if nothing does
+	converted   bool                     // at the last check
+	by          map[string]bool          // the migrations that may have converted it since
 }
 
 // lookup returns the value of a document at a path.
@@ -216,6 +218,13 @@ func (h *history) check(c *claim) {
 				if !v.may(is) {
 					h.fail("%s of %s %d is %v, which was %v", v.path, name, id, is, v.old)
 				}
+				switch converted := !is.Equal(v.old); {
+				case !converted:
+					v.by = nil
+				case !v.converted:
+					v.by = maps.Clone(h.ran)
+				}
+				v.converted = !is.Equal(v.old)
 				if c != nil {
 					h.claimed(c, name, id, v, is)
 				}
@@ -223,6 +232,21 @@ func (h *history) check(c *claim) {
 			}
 			if want := kindstest.Marshal(h, d.doc); !bytes.Equal(kindstest.Marshal(h, was), want) {
 				h.fail("%s %d is %v, and services have written %v", name, id, doc, want)
+			}
+		}
+	}
+}
+
+// undone fails the test if a value is converted that nothing but the migration can have converted.
+func (h *history) undone(migration string) {
+	h.Helper()
+	h.check(nil)
+	for name, truth := range h.truth {
+		for id, d := range truth {
+			for _, v := range d.values {
+				if v.converted && len(v.by) == 1 && v.by[migration] {
+					h.fail("undo calls it done, and %s of %s %d is not restored", v.path, name, id)
+				}
 			}
 		}
 	}

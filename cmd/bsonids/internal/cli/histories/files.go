@@ -207,6 +207,15 @@ func (h *history) mend(dir, why string) {
 	h.writePlan(dir, h.plans[dir])
 }
 
+// migration returns the id of the migration of a directory, or "" without a plan.
+func (h *history) migration(dir string) string {
+	p, err := plan.ReadFile(dir)
+	if err != nil {
+		return ""
+	}
+	return p.Migration
+}
+
 // names returns the paths of the files of a directory, without its lock.
 func (h *history) names(dir string) (paths []string) {
 	entries, err := os.ReadDir(dir)
@@ -236,7 +245,10 @@ func (h *history) damage(dir string) {
 	if filepath.Base(path) == plan.PlanFile {
 		h.edited[dir] = true
 	}
-	switch k := h.r.IntN(6); {
+	switch k := h.r.IntN(7); {
+	case k == 6:
+		h.replace(dir)
+		return
 	case k == 0:
 		h.tell("%s is removed", path)
 		h.try(os.Remove(path))
@@ -253,6 +265,27 @@ func (h *history) damage(dir string) {
 	}
 	h.tell("%s is damaged: it has %d bytes, and had %d", path, len(to), len(b))
 	h.try(os.WriteFile(path, to, 0o600))
+}
+
+// replace puts all files of a directory in place that it had before.
+func (h *history) replace(dir string) {
+	was, now := h.whole[dir], make(map[string][]byte)
+	for _, path := range h.names(dir) {
+		b, err := os.ReadFile(path)
+		h.try(err)
+		now[path] = b
+	}
+	if h.whole[dir] = now; was == nil {
+		return
+	}
+	h.tell("all files of %s are as they were: %d, and %d before", dir, len(was), len(now))
+	for path := range now {
+		h.try(os.Remove(path))
+	}
+	for path, b := range was {
+		h.try(os.WriteFile(path, b, 0o600))
+	}
+	h.edited[dir] = true
 }
 
 // move moves the undo logs of one directory to another one, which may be of another migration.
@@ -279,7 +312,9 @@ func (h *history) skipped(dir string) map[string]bool {
 				ID         int32 `bson:"_id"`
 				Path       string
 			}
-			h.try(bson.UnmarshalExtJSON(line, true, &l))
+			if bson.UnmarshalExtJSON(line, true, &l) != nil { // a damaged list of a collection that is not in the plan any more
+				continue
+			}
 			all[fmt.Sprint(strings.TrimPrefix(l.Collection, h.DB.Name()+"."), " ", l.ID, " ", l.Path)] = true
 		}
 	}
