@@ -1,12 +1,16 @@
 package servertest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +19,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 var cutoverKills = flag.Int("cutover-kills", 4, "number of times that a cutover is killed")
@@ -27,6 +32,8 @@ type writer struct {
 	doc   func(i, n int) bson.D          // a document that is inserted
 	truth map[string]map[string]bson.Raw // by collection and _id
 	end   func()                         // stops the writers
+	// both is set if the services find their documents in both representations, as those do that are ready for the conversion.
+	both atomic.Bool
 	// ddl is held while a collection is renamed or its validator changes. MongoDB does so as one step;
 	// SecantusDB loses writes that come in the middle, or stops.
 	ddl sync.RWMutex
@@ -95,6 +102,15 @@ func (w *writer) one(coll *mongo.Collection, kind, n int) bool {
 	for id = range docs {
 		break
 	}
+	find := func() bson.D {
+		ids := bson.A{docs[id].Lookup("_id")}
+		if w.both.Load() {
+			u, err := uuidOf(docs[id].Lookup("_id"))
+			check(w.c, err)
+			ids = append(ids, in(u, uuidrep.Standard))
+		}
+		return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
+	}
 	what := []string{"delete", "insert", "update", "insert bypassing", "update bypassing"}[kind]
 	outcome, bypass := "ok", kind > 2
 	var err error
@@ -108,7 +124,7 @@ func (w *writer) one(coll *mongo.Collection, kind, n int) bool {
 		return true
 	case what == "delete":
 		var res *mongo.DeleteResult
-		if res, err = coll.DeleteOne(ctx, bson.D{{Key: "_id", Value: docs[id].Lookup("_id")}}); err == nil && res.DeletedCount == 1 {
+		if res, err = coll.DeleteOne(ctx, find()); err == nil && res.DeletedCount == 1 {
 			delete(docs, id)
 		} else {
 			outcome = "matched nothing"
@@ -116,7 +132,7 @@ func (w *writer) one(coll *mongo.Collection, kind, n int) bool {
 	default:
 		fresh := bson.D{{Key: "_id", Value: docs[id].Lookup("_id")}, {Key: "customer", Value: docs[id].Lookup("customer")}, {Key: "n", Value: int32(n)}}
 		var res *mongo.UpdateResult
-		res, err = coll.UpdateOne(ctx, fresh[:1], bson.D{{Key: "$set", Value: fresh[2:]}}, options.UpdateOne().SetBypassDocumentValidation(bypass))
+		res, err = coll.UpdateOne(ctx, find(), bson.D{{Key: "$set", Value: fresh[2:]}}, options.UpdateOne().SetBypassDocumentValidation(bypass))
 		if err == nil && res.ModifiedCount == 1 {
 			docs[id] = marshal(w.c, fresh)
 		} else {
@@ -207,6 +223,76 @@ func TestCutoverKilled(t *testing.T) {
 	t.Logf("killed %d times", kills)
 	w.check()
 	c.release()
+	c.wantSettings(settings, "a", "b")
+}
+
+// Two services write all the time while their collections are copied, cut over, put back perhaps, cut over again and released, and
+// each of these commands is killed at random moments until it ends. They find their documents in both representations. Nothing is lost:
+// what they write between an exchange and the way back is in a file.
+func TestCopiesKilled(t *testing.T) {
+	c := startCut(t, 60, "a", "b")
+	settings := c.settingsOf("a")
+	for _, name := range c.names {
+		drop(t, c.db.Collection(name+"_new"))
+	}
+	c.planned(convertFields("javaLegacy"), copiedInto("a", "a_new"), copiedInto("b", "b_new"))
+	began := time.Now()
+	runFor(t, c.s, time.Minute, "--version")
+	begun := time.Since(began)
+	w := c.writing(cutDoc)
+	w.both.Store(true)
+	p, kills, most := w.proxy(), 0, *cutoverKills
+	if testing.Short() {
+		most = min(most, 1)
+	}
+	through := func(name string, flags ...string) {
+		t.Helper()
+		for i := range most {
+			if runFor(t, p, begun+rand.N(400*time.Millisecond+time.Duration(i)*200*time.Millisecond), c.line(name, append(flags, "--write")...)...).code != killed {
+				return
+			}
+			kills++
+		}
+		runFor(t, p, 2*time.Minute, c.line(name, append(flags, "--write")...)...)
+	}
+	through("apply")
+	backs := rand.N(1 + min(most, 2))
+	for range backs {
+		through("cutover")
+		w.until(5)
+		through("cutover", "--roll-back", "--allow-changed")
+		w.until(5)
+	}
+	through("cutover")
+	w.until(5)
+	through("release", "--allow-changed")
+	w.until(5)
+	w.end()
+	left := 0
+	aside := make(map[string][]bson.Raw) // by _id
+	files, err := filepath.Glob(filepath.Join(c.dir, "*.written*"))
+	check(t, err)
+	for _, file := range files {
+		for _, line := range lines(t, file) {
+			var doc bson.Raw
+			check(t, bson.UnmarshalExtJSON([]byte(line), true, &doc))
+			for id, doc := range converted(t, map[string]bson.Raw{"": doc}) {
+				aside[id] = append(aside[id], doc)
+			}
+		}
+	}
+	for _, name := range c.names {
+		is, want := converted(t, c.docs(name)), converted(t, w.truth[name])
+		for id, doc := range want {
+			if !bytes.Equal(is[id], doc) && slices.ContainsFunc(aside[id], func(a bson.Raw) bool { return bytes.Equal(a, doc) }) {
+				left++
+				delete(is, id)
+				delete(want, id)
+			}
+		}
+		equal(t, is, want)
+	}
+	t.Logf("killed %d times, put back %d times, %d documents in files, %v", kills, backs, left, w.counts)
 	c.wantSettings(settings, "a", "b")
 }
 
