@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -356,6 +357,93 @@ func TestDriverStoresEmbeddedFieldsInMgoRegistries(t *testing.T) {
 		}
 		if _, err := bson.Raw(buf.Bytes()).LookupErr("embeddedfield", "n"); (err == nil) != c.want {
 			t.Errorf("%s: got %v", name, bson.Raw(buf.Bytes()))
+		}
+	}
+}
+
+type hookValue struct{ _ int }
+
+func (hookValue) String() string { return "" }
+
+func (hookValue) hidden() {}
+
+var _ = hookValue.hidden
+
+type hookPointer struct{ _ int }
+
+func (*hookPointer) String() string { return "" }
+
+type hookNone struct{ _ int }
+
+// bsoncodec lets a hook give way where a codec of the type itself stays: the codec that a registry has for a type tells the
+// two apart, whether values or pointers have the method, and whatever methods are not exported.
+func TestDriverTellsHooksFromCodecsOfTypes(t *testing.T) {
+	type codec interface {
+		bson.ValueEncoder
+		bson.ValueDecoder
+	}
+	stringer := reflect.TypeFor[fmt.Stringer]()
+	hook, own := codec(&nothing{"hook"}), codec(&nothing{"own"})
+	for _, typ := range []reflect.Type{reflect.TypeFor[hookValue](), reflect.TypeFor[hookPointer](), reflect.TypeFor[hookNone]()} {
+		for _, c := range []struct{ hook, own bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+			reg := bson.NewRegistry()
+			if c.hook {
+				reg.RegisterInterfaceEncoder(stringer, hook)
+				reg.RegisterInterfaceDecoder(stringer, hook)
+			}
+			if c.own {
+				reg.RegisterTypeEncoder(typ, own)
+				reg.RegisterTypeDecoder(typ, own)
+			}
+			enc, err := reg.LookupEncoder(typ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dec, err := reg.LookupDecoder(typ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := c.hook && !c.own && reflect.PointerTo(typ).Implements(stringer)
+			if driver.IsHookEncoder(reg, enc, typ) != want || driver.IsHookDecoder(reg, dec, typ) != want {
+				t.Errorf("%v with %+v: the encoder is that of a hook: %v, the decoder: %v", typ, c, !want, driver.IsHookDecoder(reg, dec, typ))
+			}
+		}
+	}
+}
+
+// nothing is a codec of a caller.
+type nothing struct{ name string }
+
+func (*nothing) EncodeValue(_ bson.EncodeContext, vw bson.ValueWriter, _ reflect.Value) error {
+	return vw.WriteNull()
+}
+
+func (*nothing) DecodeValue(_ bson.DecodeContext, vr bson.ValueReader, _ reflect.Value) error {
+	return vr.Skip()
+}
+
+// The plans of bsoncodec write a nil slice as null: the codec of slices of an mgo registry does not.
+func TestDriverSettingsOfMgoRegistries(t *testing.T) {
+	for _, typ := range []reflect.Type{reflect.TypeFor[[]int](), reflect.TypeFor[struct{}]()} {
+		for name, c := range map[string]struct {
+			reg  *bson.Registry
+			want bool
+		}{
+			"new": {bson.NewRegistry(), true}, "mgo": {bson.NewMgoRegistry(), false},
+			"respecting nil": {bson.NewRespectNilValuesMgoRegistry(), typ.Kind() == reflect.Slice},
+		} {
+			enc, err := c.reg.LookupEncoder(typ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if driver.HasDefaultSettings(enc, typ) != c.want {
+				t.Errorf("%s: the codec of %v has the default settings: %v", name, typ, !c.want)
+			}
+		}
+	}
+	for _, codec := range []any{nil, bson.ValueEncoderFunc(nil), struct{}{}, &nothing{}} {
+		if driver.HasDefaultSettings(codec, reflect.TypeFor[[]int]()) {
+			t.Errorf("%T has the settings of the driver's codec of slices", codec)
 		}
 	}
 }

@@ -96,15 +96,15 @@ func same(a, b any) bool {
 	return false
 }
 
-// IsHookEncoder reports whether enc, which reg has for t, is that of an interface that t or *t implements, and not one
-// that is registered for t.
+// IsHookEncoder reports whether enc, which reg has for t, is that of a hook of a caller: it is registered for an interface
+// that t or *t implements, and not for t.
 func IsHookEncoder(reg *bson.Registry, enc bson.ValueEncoder, t reflect.Type) bool {
 	probe := withMethodsOf(t)
 	if probe == nil {
 		return false
 	}
 	hook, err := reg.LookupEncoder(probe)
-	return err == nil && (identical(enc, hook) || reflect.TypeOf(enc) == condAddrEncoder)
+	return err == nil && !IsOwnEncoder(hook, probe) && (identical(enc, hook) || reflect.TypeOf(enc) == condAddrEncoder)
 }
 
 // IsHookDecoder does for dec, which reg has for t, what [IsHookEncoder] does.
@@ -114,7 +114,7 @@ func IsHookDecoder(reg *bson.Registry, dec bson.ValueDecoder, t reflect.Type) bo
 		return false
 	}
 	hook, err := reg.LookupDecoder(probe)
-	return err == nil && (identical(dec, hook) || reflect.TypeOf(dec) == condAddrDecoder)
+	return err == nil && !IsOwnDecoder(hook, probe) && (identical(dec, hook) || reflect.TypeOf(dec) == condAddrDecoder)
 }
 
 // withMethodsOf returns a type with the methods of t and of *t for which no registry has a codec. It is nil if package
