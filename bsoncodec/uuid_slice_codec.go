@@ -243,7 +243,8 @@ func (c *sliceEncoder) EncoderFor(reg *bson.Registry, _ reflect.Type) bson.Value
 	if other := otherEncoder(reg, tAnySlice, c.elem.t, c.elem); other != nil {
 		return other
 	}
-	if !c.binary() || !driver.HasDefaultSettings(c.driver, c.t) { // by the settings of the mgo registries, a nil slice is no null
+	// The codec of slices of an mgo registry does not write a nil slice as null.
+	if !c.binary() || !driver.HasDefaultSettings(c.driver, c.t) {
 		return c.driver
 	}
 	return c
