@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -75,6 +78,32 @@ func TestApplyBesideCutover(t *testing.T) {
 		for _, doc := range s.Documents(rest) {
 			if subtype, _ := doc.Lookup("a").Binary(); subtype != bson.TypeBinaryUUID {
 				t.Errorf("%v is not converted", doc)
+			}
+		}
+
+		// The undo changes nothing without being told to leave what was released. Then it restores the rest, unless that refers to it.
+		fresh := s.Documents(orders)
+		undo := []string{"undo", dir, "--write", "--batch-timeout", "1s", "--uri", s.URI}
+		command(t, undo...).want(t, failure.ExitUsage, "orders stay converted, because a cutover of them was released", "give --without-released to undo the rest, rest")
+		whole, err := os.ReadFile(filepath.Join(dir, plan.PlanFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(t, dir, "references: []", "references: [{between: [orders, rest]}]")
+		command(t, undo...).want(t, failure.ExitUsage, "orders was released at 2026-07-01 12:00:00 UTC, which is the point of no return")
+		command(t, append(undo, "--without-released")...).want(t, failure.ExitUsage, "there is nothing else to undo")
+		if err := os.WriteFile(filepath.Join(dir, plan.PlanFile), whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command(t, append(undo, "--without-released")...).want(t, failure.ExitOK, "orders: a cutover of orders was released", "the old collections are kept: orders_before_cutover")
+		for i, doc := range s.Documents(rest) {
+			if !doc.Lookup("a").Equal(undetermined(t, 3)[i].Lookup("a")) {
+				t.Errorf("%v is not restored", doc)
+			}
+		}
+		for i, doc := range s.Documents(orders) {
+			if !bytes.Equal(doc, fresh[i]) {
+				t.Errorf("%v was changed", doc)
 			}
 		}
 	}

@@ -39,6 +39,7 @@ the undo is then complete.
 
 The release of a cutover is the point of no return: after bsonids release, undo
 says when that was, names the old collections if they still stand, and changes nothing.
+If other collections of the plan were not released, --without-released undoes these.
 Between the exchange and the release, documents that were inserted or changed in a
 new collection in spite of its validator are written to a file in DIR and named, and
 undo changes nothing without --allow-changed. Copies stay until you drop them.
@@ -64,7 +65,8 @@ one cutover back, for example if the directory is lost.`,
 	cmd.Flags().BoolVar(&o.work.AllowChanged, "allow-changed", false, "accept what cannot be restored, because it was changed since, and end the undo")
 	cmd.Flags().BoolVar(&o.work.WithoutLost, "without-lost-logs", false, "restore the rest if undo logs are missing, cut off or damaged")
 	cmd.Flags().BoolVar(&o.work.WithoutRecord, "without-record", false, "go by the undo logs whose runs the record lacks, although nothing tells whether they are whole")
-	for _, flag := range []string{"without-lost-logs", "without-record"} {
+	cmd.Flags().BoolVar(&o.work.WithoutReleased, "without-released", false, "restore the rest if collections were released: these, and those that refer to them, stay converted")
+	for _, flag := range []string{"without-lost-logs", "without-record", "without-released"} {
 		cmd.MarkFlagsMutuallyExclusive("db", flag)
 	}
 	return cmd
@@ -90,7 +92,7 @@ func (o *undoVerb) run(ctx context.Context) (err error) {
 // the first, except for what is known only when the collections are locked.
 func (o *undoVerb) putBack(ctx context.Context, s *session.Session, state *plan.State) (found int, err error) {
 	w := &switchVerb{console: o.console, state: state, undo: true, asides: cutover.Asides{Dir: state.Dir()}}
-	w.work = cutover.Options{Database: state.Plan.Database, Write: o.work.Write, Accept: o.work.AllowChanged, Conversions: state.Conversions(), Aside: w.asides.Keep}
+	w.work = cutover.Options{Database: state.Plan.Database, Write: o.work.Write, Accept: o.work.AllowChanged, WithoutReleased: o.work.WithoutReleased, Conversions: state.Conversions(), Aside: w.asides.Keep}
 	defer func() { err = errors.Join(err, w.asides.Close()) }()
 	e := cutover.New(s.Child(w.work.Database), w.work)
 	cutovers, err := e.ToPutBack(ctx, cutover.Groups(state.Groups(), nil))

@@ -30,10 +30,11 @@ const batch = 1000
 
 // Options describe an exchange.
 type Options struct {
-	Database string
-	Write    bool
-	RollBack bool // put the old collections back
-	Accept   bool // what was written to new collections in spite of the fence forbids nothing
+	Database        string
+	Write           bool
+	RollBack        bool // put the old collections back
+	Accept          bool // what was written to new collections in spite of the fence forbids nothing
+	WithoutReleased bool // an undo leaves collections that were released
 	// Conversions are those of the directory of a migration, whose copies are meant. If there are none, any copies are.
 	Conversions []string
 	Skipped     []string // collections whose copies may have skipped values

@@ -103,8 +103,8 @@ func (e *Cutovers) Waiting(ctx context.Context, groups []Group, verb Verb) ([]Gr
 	return out, nil
 }
 
-// ToPutBack returns the cutovers of copies of a plan that were not rolled back, the last first. The error is a usage error
-// if one of them was released.
+// ToPutBack returns the cutovers of copies of a plan that were not rolled back, the last first. Those that were released are named in
+// a notice if they are left, and are a usage error otherwise.
 func (e *Cutovers) ToPutBack(ctx context.Context, groups []Group) (out []*record.Cutover, err error) {
 	var all []*record.Cutover
 	err = e.Do(ctx, func() (err error) {
@@ -119,8 +119,12 @@ func (e *Cutovers) ToPutBack(ctx context.Context, groups []Group) (out []*record
 			if c == nil || c.State == record.RolledBack || slices.Contains(out, c) {
 				continue
 			}
-			if err := e.released(ctx, c); err != nil {
+			switch err := e.released(ctx, c); {
+			case err != nil && !e.WithoutReleased:
 				return nil, err
+			case err != nil:
+				e.Warn("%s", e.Explain(err).Text)
+				continue
 			}
 			out = append(out, c)
 		}

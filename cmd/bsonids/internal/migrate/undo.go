@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
@@ -26,6 +27,7 @@ type UndoOptions struct {
 	// WithoutLost restores the rest if undo logs are missing, cut off or damaged, and WithoutRecord goes by the headers of the
 	// logs whose runs the record lacks.
 	WithoutLost, WithoutRecord bool
+	WithoutReleased            bool // groups of collections that were released stay as they are, and the others are restored
 }
 
 // UndoneStep is the result of the undo of one conversion. Begun is false if there was nothing to undo.
@@ -68,6 +70,9 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 		return recorded.Step(c, plan.Step{}.Task).Status != NotBegun
 	}) && len(broken) == 0 {
 		return nil, failure.Usagef("%s: nothing was converted by the plan, as the record and the directory tell", state.Dir())
+	}
+	if olds, err = recorded.unreleased(s, o, state, olds); err != nil {
+		return nil, err
 	}
 	if err := whole(s, o, olds, broken); err != nil {
 		return nil, err
@@ -135,6 +140,40 @@ func forget(ctx context.Context, s *session.Session, state *plan.State, recorded
 		}
 	}
 	return nil
+}
+
+// unreleased returns what is known of the old values of conversions in place, without the collections that refer to one that was
+// released. The error is a usage error if there are any, unless they may stay, or if there is nothing else to undo.
+func (r *Recorded) unreleased(s *session.Session, o UndoOptions, state *plan.State, olds []*Old) ([]*Old, error) {
+	var released, others []string
+	for _, g := range state.Groups() {
+		var names []string
+		of := ""
+		for _, st := range g {
+			names = append(names, st.Collection)
+			if _, c := r.Exchange(state.Plan.Conversion(st.Task)); c != nil && (c.State == record.Releasing || c.State == record.Released) {
+				of = st.Collection
+			}
+		}
+		if of == "" {
+			others = append(others, names...)
+			continue
+		}
+		if o.WithoutReleased {
+			s.Warn("%s: a cutover of %s was released, and collections that refer to each other stay converted together", strings.Join(names, ", "), of)
+		}
+		released = append(released, names...)
+	}
+	switch {
+	case len(released) == 0, len(others) == 0 && !o.WithoutReleased: // the cutovers say when they were released
+		return olds, nil
+	case len(others) == 0:
+		return nil, failure.Usagef("%s stay converted, because a cutover of them was released: there is nothing else to undo", strings.Join(released, ", "))
+	case !o.WithoutReleased:
+		return nil, failure.Usagef("%s stay converted, because a cutover of them was released, which is the point of no return; nothing is changed: "+
+			"give --without-released to undo the rest, %s", strings.Join(released, ", "), strings.Join(others, ", "))
+	}
+	return slices.DeleteFunc(olds, func(old *Old) bool { return slices.Contains(released, old.Task.Collection) }), nil
 }
 
 // whole returns an error that names each undo log that is missing, cut off or damaged, or whose run the record lacks, unless
