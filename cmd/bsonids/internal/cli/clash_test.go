@@ -214,3 +214,18 @@ func TestCopyReplaced(t *testing.T) {
 	s.Drop(fresh)
 	command(t, write...).want(t, failure.ExitOK)
 }
+
+// If the server gives no UUIDs of collections, a cutover warns that nothing tells the copy from another collection of its name.
+func TestCutoverWithoutUUIDs(t *testing.T) {
+	s := memory.Start(t)
+	s.FerretDB, s.NoUUIDs = "v1.24.0", true
+	s.Put(s.Client.Database("shop").Collection("orders"), undetermined(t, 4)...)
+	dir := trusting(t, s, func(p *plan.Plan) {
+		csharp(&p.Collections[0])
+		p.Collections[0].Into = "orders_new"
+	})
+	command(t, "apply", dir, "--write", "--uri", s.URI).want(t, failure.ExitOK)
+	if r := command(t, "cutover", dir, "--uri", s.URI); !strings.Contains(r.stderr, "nothing tells whether shop.orders_new is the copy of orders") {
+		t.Error(r.code, r.stdout, r.stderr)
+	}
+}

@@ -56,6 +56,9 @@ func (e *Cutovers) exchanges(ctx context.Context, g Group) ([]record.Exchange, m
 		}
 		used[x.Name], used[x.New], used[x.Kept] = true, true, true
 		old, fresh := specs[name], specs[x.New]
+		if fresh.UUID == nil {
+			e.Warn("the server gives no UUIDs of collections: nothing tells whether %s.%s is the copy of %s that was made, or another collection of its name, which would be changed and put in its place", e.db.Name(), x.New, name)
+		}
 		x.OldID, x.NewID, x.OldHad, x.NewHad = old.UUID, fresh.UUID, server.SettingsOf(old), server.SettingsOf(fresh)
 		out, conversions[name] = append(out, x), conv
 	}

@@ -80,13 +80,14 @@ func (st *step) convert(ctx context.Context, advance func(documents int)) (err e
 	if err := st.Do(ctx, func() error { return st.find(ctx) }); err != nil {
 		return err
 	}
-	var known, gone bool // the copy is that of an earlier run, or was and is not there any more
+	var known bool // the copy is that of an earlier run
+	var gone string
 	if st.Into != "" {
 		if err := st.Do(ctx, func() (err error) { known, gone, err = st.copied(ctx); return err }); err != nil {
 			return err
 		}
 	}
-	if st.done() && !gone {
+	if st.done() && gone == "" {
 		st.result = st.of.recorded.Step(st.conversion, st.Task)
 		return nil
 	}
@@ -192,28 +193,33 @@ func (st *step) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// copied reports whether the copy is one that an earlier run has begun, or whether there was one that is gone.
-func (st *step) copied(ctx context.Context) (known, gone bool, err error) {
+// copied reports whether the copy is one that an earlier run has begun, or why that is gone, if there was one. If the server gives
+// no UUIDs, a collection of the name may be another one, which is not written.
+func (st *step) copied(ctx context.Context) (known bool, gone string, err error) {
 	spec, err := server.Specification(ctx, st.of.db.Collection(st.Into))
 	if err != nil || st.last == nil {
-		return false, false, err
+		return false, "", err
 	}
 	if x, _ := st.of.recorded.Exchange(st.conversion); x != nil { // it has another name
-		return true, false, nil
+		return true, "", nil
 	}
-	if spec.Name != "" && st.of.recorded.HasCopy(st.conversion, spec.UUID) {
-		return true, false, nil
+	switch {
+	case spec.Name == "":
+	case spec.UUID == nil && !st.done():
+		return false, "the server gives no UUIDs of collections, so that nothing tells whether this is the copy that was begun: drop it, and give the command again", nil
+	case st.of.recorded.HasCopy(st.conversion, spec.UUID):
+		return true, "", nil
 	}
 	st.Warn("%s is not there any more: it is made again", st.of.plan.Namespace(st.Into))
 	why, err := st.of.unsharded(ctx, st.Step)
 	if err == nil && why != "" {
 		err = failure.Usagef("the copy was dropped, and is to be made again: %s", why)
 	}
-	return false, true, err
+	return false, "the copy that was begun was dropped or renamed", err
 }
 
 // begin begins the run in the record.
-func (st *step) begin(ctx context.Context, opts convert.Options, gone bool) (*session.Claim, error) {
+func (st *step) begin(ctx context.Context, opts convert.Options, gone string) (*session.Claim, error) {
 	run := record.Run{Kind: record.Convert, Task: st.Task, UUID: st.spec.UUID, Conversion: st.conversion, Decisions: st.decisions}
 	documents, err := st.coll.EstimatedDocumentCount(ctx)
 	if err != nil {
@@ -239,8 +245,8 @@ func (st *step) begin(ctx context.Context, opts convert.Options, gone bool) (*se
 			return err
 		}
 		err = convert.MayCopy(ctx, st.coll, st.of.db.Collection(st.Into), opts)
-		if err != nil && gone {
-			err = fmt.Errorf("the copy that was begun was dropped or renamed: %w", err)
+		if err != nil && gone != "" {
+			err = fmt.Errorf("%s: %w", gone, err)
 		}
 		return err
 	}})

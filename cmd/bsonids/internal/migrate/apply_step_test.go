@@ -365,6 +365,48 @@ func TestApplyWithoutRecord(t *testing.T) {
 	m.same(map[string][]bson.Raw{"a": m.before["a"], "b": m.before["b"]})
 }
 
+// If the server gives no UUIDs of collections, nothing tells a copy that was begun from another collection of its name: neither is
+// written. One that is done is not looked at.
+func TestApplyWithoutUUIDs(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		m := planned(t, 20, nil)
+		m.s.NoUUIDs, m.a.Batch = true, 5
+		if err := os.RemoveAll(m.dir); err != nil {
+			t.Fatal(err)
+		}
+		m.replan(func(p *plan.Plan) { m.entry(p, "c").Into = "c_new" })
+		inserts := 0
+		m.s.Before = func(name string, command bson.Raw) (f memory.Fault) {
+			if of, _ := command.Lookup(name).StringValueOK(); of == "c_new" && name == "insert" {
+				if inserts++; inserts == 3 {
+					f.Code = 2
+				}
+			}
+			return f
+		}
+		if _, err := m.apply(); err == nil || len(m.docs("c_new")) != 10 {
+			t.Fatal(len(m.docs("c_new")), err)
+		}
+		m.s.Before = nil
+		if replaced {
+			m.s.Drop(m.collection("c_new"))
+			m.put("c_new", marshal(t, bson.D{{Key: "_id", Value: int32(1)}, {Key: "v", Value: "of another program"}}))
+		}
+		was := m.docs("c_new")
+		if _, err := m.apply(); err == nil || !strings.Contains(err.Error(), "the server gives no UUIDs of collections") {
+			t.Errorf("replaced %v: %v", replaced, err)
+		}
+		m.same(map[string][]bson.Raw{"c_new": was})
+		m.s.Drop(m.collection("c_new"))
+		for range 2 {
+			if r, err := m.apply(); err != nil || result(t, r.Steps, "c").Status != Done {
+				t.Errorf("replaced %v: %+v, %v", replaced, r, err)
+			}
+		}
+		m.same(m.after)
+	}
+}
+
 // A copy that was dropped is made again, which a dry run says. One that was replaced is never written.
 func TestApplyOfDroppedCopy(t *testing.T) {
 	m := planned(t, 20, nil)

@@ -39,6 +39,8 @@ type Server struct {
 	Router atomic.Int32
 	// FerretDB is the version of FerretDB that the server says it is; empty for none.
 	FerretDB string
+	// NoUUIDs is set if the server gives no UUIDs of collections.
+	NoUUIDs bool
 	// AuthInfo is what the server says of the user of a connection, as connectionStatus with showPrivileges does. Nobody is
 	// authenticated if it is empty.
 	AuthInfo bson.D
@@ -253,7 +255,7 @@ func (s *Server) run(name string, command bson.Raw, fault Fault) any {
 		var specs []bson.Raw
 		for ns, c := range s.db {
 			if of, ok := strings.CutPrefix(ns, db+"."); ok {
-				spec := marshal(c.specification(of))
+				spec := marshal(c.specification(of, !s.NoUUIDs))
 				if s.matches(spec, command.Lookup("filter")) {
 					specs = append(specs, spec)
 				}
@@ -411,8 +413,8 @@ func refused(code int32, text string) bson.D {
 	return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "errmsg", Value: text}}
 }
 
-// specification returns what listCollections says of a collection.
-func (c *collection) specification(name string) bson.D {
+// specification returns what listCollections says of a collection, with its UUID or without.
+func (c *collection) specification(name string, uuid bool) bson.D {
 	options := c.options
 	if options == nil {
 		options = bson.D{}
@@ -420,8 +422,11 @@ func (c *collection) specification(name string) bson.D {
 	if c.kind == "view" {
 		return bson.D{{Key: "name", Value: name}, {Key: "type", Value: c.kind}, {Key: "options", Value: options}, {Key: "info", Value: bson.D{{Key: "readOnly", Value: true}}}}
 	}
-	return bson.D{{Key: "name", Value: name}, {Key: "type", Value: cmp.Or(c.kind, "collection")}, {Key: "options", Value: options},
-		{Key: "info", Value: bson.D{{Key: "uuid", Value: c.uuid}, {Key: "readOnly", Value: false}}}}
+	info := bson.D{{Key: "readOnly", Value: false}}
+	if uuid {
+		info = append(info, bson.E{Key: "uuid", Value: c.uuid})
+	}
+	return bson.D{{Key: "name", Value: name}, {Key: "type", Value: cmp.Or(c.kind, "collection")}, {Key: "options", Value: options}, {Key: "info", Value: info}}
 }
 
 // cursor returns an answer with all documents, which need not be valid.
