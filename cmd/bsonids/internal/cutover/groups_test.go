@@ -17,10 +17,6 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
 )
 
-type silent struct{ session.Messages }
-
-func (silent) About(string) {}
-
 // A cutover that has not ended is rolled back with all its collections. One that was rolled back
 // is not, nor one that is of another copy. One that was released is an error, which says when, and which old collections stand.
 func TestToPutBack(t *testing.T) {
@@ -78,7 +74,7 @@ func TestToPutBack(t *testing.T) {
 				}
 			}
 		}
-		found, err := New(&session.Session{Client: s.Client, Messages: silent{}}, Options{Database: "d"}).ToPutBack(t.Context(), groups)
+		found, err := New(&session.Session{Client: s.Client, Messages: new(messages)}, Options{Database: "d"}).ToPutBack(t.Context(), groups)
 		var got []string
 		for _, c := range found {
 			got = append(got, strings.Join(c.Names(), " "))

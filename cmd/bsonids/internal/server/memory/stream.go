@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -46,7 +47,8 @@ func (s *Server) open(db string, stages []bson.RawValue) any {
 	}
 	of := &stream{db: db, at: len(s.events), stages: slices.Clone(stages[1:])}
 	if data, ok := stages[0].Document().Lookup("$changeStream", "startAfter", "_data").StringValueOK(); ok {
-		if _, err := fmt.Sscan(data, &of.at); err != nil || of.at > len(s.events) {
+		var err error
+		if of.at, err = strconv.Atoi(data); err != nil || of.at > len(s.events) {
 			return refused(50811, "invalid resume token "+data)
 		}
 	}

@@ -68,9 +68,9 @@ func (s *Server) hello() bson.D {
 	var router bson.D
 	if wire := s.Router.Load(); wire > 0 {
 		version = wire
-		router = bson.D{{Key: "msg", Value: "isdbgrid"}, {Key: "logicalSessionTimeoutMinutes", Value: int32(30)}}
+		router = bson.D{{Key: "msg", Value: "isdbgrid"}}
 	}
-	return append(router, bson.D{{Key: "ismaster", Value: true}, {Key: "isWritablePrimary", Value: true}, {Key: "helloOk", Value: true},
+	return append(router, bson.D{{Key: "ismaster", Value: true}, {Key: "isWritablePrimary", Value: true}, {Key: "helloOk", Value: true}, {Key: "logicalSessionTimeoutMinutes", Value: int32(30)},
 		{Key: "maxBsonObjectSize", Value: int32(16 << 20)}, {Key: "maxMessageSizeBytes", Value: int32(48_000_000)}, {Key: "maxWriteBatchSize", Value: int32(100_000)},
 		{Key: "localTime", Value: time.Now()}, {Key: "minWireVersion", Value: int32(0)}, {Key: "maxWireVersion", Value: version}, {Key: "ok", Value: 1.0}}...)
 }
