@@ -99,24 +99,21 @@ type Finder struct {
 	Progress func(total int64, doing, namespace string) terminal.Progress
 
 	report Report
-	pairs  scratch // the lines of the file
+	pairs  spill.Scratch // the lines of the file
 }
 
 // Close removes the temporary files.
-func (f *Finder) Close() error { return f.pairs.close() }
+func (f *Finder) Close() error { return f.pairs.Close() }
 
 // Report returns what was found, and writes the pairs to the file at path. It removes the file if there are none. The
 // result is nil if no collection has a unique index, or an _id, that a conversion changes.
 func (f *Finder) Report(path string) (*Report, error) {
 	r := &f.report
 	switch {
-	case f.pairs.size > 0:
+	case f.pairs.Size() > 0:
 		r.File = path
 		return r, files.ReplaceFrom(path, func(w io.Writer) error {
-			pairs, err := f.pairs.read(0)
-			if err == nil {
-				_, err = io.Copy(w, pairs)
-			}
+			_, err := io.Copy(w, io.NewSectionReader(&f.pairs, 0, f.pairs.Size()))
 			return err
 		})
 	case len(r.Counted)+len(r.NotCounted) == 0:
@@ -135,7 +132,7 @@ func (f *Finder) Find(ctx context.Context, c Collection) (err error) {
 		return err
 	}
 	s := &search{Collection: c, of: f, keys: spill.New(os.TempDir()), documents: spill.New(os.TempDir())}
-	defer func() { err = errors.Join(err, s.keys.Close(), s.documents.Close(), s.ids.close()) }()
+	defer func() { err = errors.Join(err, s.keys.Close(), s.documents.Close(), s.ids.Close()) }()
 	first := len(f.report.Counted)
 	for n, i := range indexes {
 		f.report.Counted = append(f.report.Counted, Counted{Collection: c.Name(), Field: i.field, Index: i.name})
@@ -204,7 +201,7 @@ func (f *Finder) pair(coll *mongo.Collection, field string, id, other bson.RawVa
 		b, err = line(bson.E{Key: "error", Value: "an _id of the pair cannot be written as extended JSON: " + err.Error()})
 	}
 	if err == nil {
-		_, err = f.pairs.append(append(b, '\n'))
+		_, err = f.pairs.Append(append(b, '\n'))
 	}
 	return err
 }

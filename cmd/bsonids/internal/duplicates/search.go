@@ -21,7 +21,7 @@ type search struct {
 	indexes []*index
 	nulls   bool // a conversion may make null, or take a field away
 
-	ids ids // of the documents with keys
+	ids spill.Values // of the documents with keys
 	// keys has the hashes of the keys after the conversion, each with a number. documents has those of the _ids that would get
 	// a key of another document, each with the number of the index.
 	keys, documents *spill.Sorter
@@ -118,7 +118,8 @@ func (s *search) document(doc, after bson.Raw) error {
 		for h := range s.is {
 			if place < 0 {
 				var err error
-				if place, err = s.ids.add(documents.ID(doc)); err != nil {
+				id := documents.ID(doc)
+				if place, err = s.ids.Add(byte(id.Type), id.Value); err != nil {
 					return err
 				}
 			}
@@ -132,6 +133,12 @@ func (s *search) document(doc, after bson.Raw) error {
 		}
 	}
 	return nil
+}
+
+// id returns the _id at a place.
+func (s *search) id(place int64) (bson.RawValue, error) {
+	kind, value, err := s.ids.At(place)
+	return bson.RawValue{Type: bson.Type(kind), Value: value}, err
 }
 
 // hashes adds the hashes of the keys of a document that a conversion may make.
@@ -170,11 +177,11 @@ func (s *search) pair(f func(index int, id, other bson.RawValue) error) error {
 			return nil
 		}
 		if other.Type == 0 {
-			if other, err = s.ids.at(placeOf(first[2])); err != nil {
+			if other, err = s.id(placeOf(first[2])); err != nil {
 				return err
 			}
 		}
-		id, err := s.ids.at(placeOf(r[2]))
+		id, err := s.id(placeOf(r[2]))
 		if err != nil || id.Equal(other) || id.Equal(last) { // a document is read by each part that selects it
 			return err
 		}

@@ -1,4 +1,4 @@
-// Package spill sorts more records than fit in memory, by means of a temporary file.
+// Package spill sorts more records than fit in memory, by means of a temporary file, and finds them there.
 package spill
 
 import (
@@ -19,7 +19,7 @@ const Size = 24
 
 const (
 	inMemory = 1 << 13 // records that are sorted in memory at a time: 192 KiB, and as much to sort them
-	fan      = 128     // runs that are merged at a time
+	minFan   = 128     // runs that are merged at a time, at least
 	readSize = 1 << 10 // bytes that are read of a run at a time
 )
 
@@ -28,6 +28,7 @@ const (
 type Sorter struct {
 	dir    string
 	limit  int // of records in memory
+	fan    int // runs that are merged at a time
 	memory []Record
 	spare  []Record
 	file   *os.File
@@ -35,6 +36,11 @@ type Sorter struct {
 	out    *bufio.Writer   // of the run that is written
 	in     []*bufio.Reader // of the runs that are merged
 	levels [][]run         // runs by the number of merges that made them
+	sealed bool            // Find may be called
+	blocks []block         // of the file, if it is sealed
+	size   int64           // of these, in bytes
+	last   []byte          // the block that was read last, whose number is at
+	at     int
 }
 
 // run is a sorted part of the file.
@@ -42,10 +48,17 @@ type run struct{ start, end int64 }
 
 // New returns a Sorter whose file, if it needs one, is in the directory dir. The caller must close
 // it.
-func New(dir string) *Sorter { return &Sorter{dir: dir, limit: inMemory} }
+func New(dir string) *Sorter { return NewSize(dir, inMemory) }
+
+// NewSize is like [New], for a Sorter that sorts a number of records in memory at a time, which takes twice their size. The
+// larger the number, the fewer times the records are written.
+func NewSize(dir string, records int) *Sorter {
+	return &Sorter{dir: dir, limit: records, fan: max(minFan, records/1024)}
+}
 
 // Add adds a record. An error is one of the file.
 func (s *Sorter) Add(r Record) error {
+	s.sealed = false
 	if len(s.memory) == s.limit {
 		if err := s.spill(); err != nil {
 			return err
@@ -77,7 +90,7 @@ func (s *Sorter) sort() {
 		s.memory = slices.Compact(s.memory)
 		return
 	}
-	if s.spare == nil {
+	if len(s.spare) < len(s.memory) {
 		s.spare = make([]Record, s.limit)
 	}
 	var ends [1 << bits]int
@@ -136,9 +149,7 @@ func (s *Sorter) write(level int, fill func(emit func(Record) error) error) erro
 	w := s.out
 	var b [Size]byte
 	err := fill(func(r Record) error {
-		for i, n := range r {
-			binary.BigEndian.PutUint64(b[8*i:], n)
-		}
+		put(b[:], r)
 		_, err := w.Write(b[:])
 		return err
 	})
@@ -152,12 +163,25 @@ func (s *Sorter) write(level int, fill func(emit func(Record) error) error) erro
 		s.levels = append(s.levels, nil)
 	}
 	s.levels[level] = append(s.levels[level], run{start, s.end})
-	if len(s.levels[level]) < fan {
+	if len(s.levels[level]) < s.fan {
 		return nil
 	}
 	runs := s.levels[level]
 	s.levels[level] = nil
 	return s.write(level+1, func(emit func(Record) error) error { return s.merge(runs, emit) })
+}
+
+func put(b []byte, r Record) {
+	for i, n := range r {
+		binary.BigEndian.PutUint64(b[8*i:], n)
+	}
+}
+
+func get(b []byte) (r Record) {
+	for i := range r {
+		r[i] = binary.BigEndian.Uint64(b[8*i:])
+	}
+	return r
 }
 
 // appender writes at the end of the file.
@@ -240,11 +264,14 @@ func (s *Sorter) merge(runs []run, visit func(Record) error, memory ...[]Record)
 	}
 	var last Record
 	for first := true; len(heads) > 0; {
-		if r := heads[0].record; first || r != last {
+		switch r := heads[0].record; {
+		case first || compare(last, r) < 0:
 			if err := visit(r); err != nil {
 				return err
 			}
 			first, last = false, r
+		case r != last:
+			return errDamaged
 		}
 		if err := heads[0].next(); errors.Is(err, io.EOF) {
 			heads[0] = heads[len(heads)-1]
@@ -280,9 +307,7 @@ func (h *head) next() error {
 		}
 		return err
 	}
-	for i := range h.record {
-		h.record[i] = binary.BigEndian.Uint64(b[8*i:])
-	}
+	h.record = get(b)
 	_, err = h.in.Discard(Size)
 	return err
 }
@@ -306,32 +331,12 @@ func down(heads []*head, i int) {
 
 // Close removes the file.
 func (s *Sorter) Close() error {
-	s.memory, s.spare, s.levels, s.out, s.in = nil, nil, nil, nil, nil
+	s.memory, s.spare, s.levels, s.out, s.in, s.blocks, s.last = nil, nil, nil, nil, nil, nil, nil
+	s.sealed, s.end = false, 0
 	if s.file == nil {
 		return nil
 	}
 	err := Remove(s.file)
 	s.file = nil
-	return err
-}
-
-// Temporary returns a new file in the directory dir. The caller must give it to [Remove].
-func Temporary(dir string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, ".bsonids-sort-*.tmp")
-	if err != nil {
-		return nil, err
-	}
-	// A file without a name disappears with the process, also if the process is killed. Some
-	// systems cannot remove an open file; Remove removes it there.
-	_ = os.Remove(f.Name())
-	return f, nil
-}
-
-// Remove closes a file that [Temporary] made, and removes it.
-func Remove(f *os.File) error {
-	err := f.Close()
-	if e := os.Remove(f.Name()); err == nil && !errors.Is(e, os.ErrNotExist) {
-		err = e
-	}
 	return err
 }

@@ -21,7 +21,7 @@ func collect(t *testing.T, s *Sorter) []Record {
 // The sorter visits the distinct records in order, whatever their number in memory, in runs and in
 // merged runs.
 func TestOrder(t *testing.T) {
-	for _, n := range []int{0, 1, 3, 4, 5, 8, 100, 1000, 4 * fan * 3, 4*fan*fan + 7} {
+	for _, n := range []int{0, 1, 3, 4, 5, 8, 100, 1000, 4 * minFan * 3, 4*minFan*minFan + 7} {
 		for _, distinct := range []uint64{1, 7, 1 << 40} {
 			r := rand.New(rand.NewPCG(uint64(n), distinct))
 			dir := t.TempDir()
