@@ -40,15 +40,21 @@ func (m *Mirror) indexed(id bson.RawValue) bool {
 	return false
 }
 
-// index adds documents of the old collection to the index, and returns the _ids that they get.
+// index adds documents of the old collection to the index, unless they are there, and returns the _ids that they get.
 func (m *Mirror) index(ids []bson.RawValue) (fresh []bson.RawValue, err error) {
 	for _, id := range ids {
 		f, err := m.fresh(id)
-		if err == nil && m.indexed(id) {
-			_, err = m.Index.add(f, id)
-		}
 		if err != nil {
 			return nil, err
+		}
+		if m.indexed(id) {
+			all, err := m.sources(f)
+			if err == nil && !slices.ContainsFunc(all, id.Equal) {
+				err = m.Index.add(f, id)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		fresh = append(fresh, f)
 	}
@@ -61,17 +67,19 @@ func (m *Mirror) sources(fresh bson.RawValue) (ids []bson.RawValue, err error) {
 	if !m.indexed(fresh) {
 		return []bson.RawValue{fresh}, nil
 	}
-	all, err := m.Index.of(fresh)
-	for _, id := range all {
+	if ids, err = m.Index.of(fresh); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
 		is, err := m.fresh(id)
+		if err == nil && !is.Equal(fresh) {
+			err = errors.New("the temporary file of the index of _ids is damaged")
+		}
 		if err != nil {
 			return nil, err
 		}
-		if is.Equal(fresh) {
-			ids = append(ids, id)
-		}
 	}
-	return ids, err
+	return ids, nil
 }
 
 // sourcesOf returns the sources of each of the _ids.
@@ -85,21 +93,68 @@ func (m *Mirror) sourcesOf(fresh []bson.RawValue) (of [][]bson.RawValue, err err
 	return of, nil
 }
 
-// fill makes the index have all documents of the old collection, unless it has.
-func (m *Mirror) fill(ctx context.Context) error {
+// Fill makes the index have all documents of the old collection, unless it has, or no _id is converted. To find what changes
+// later, documents of the old collection are not read again.
+func (m *Mirror) Fill(ctx context.Context) error {
 	if m.Index.whole || !m.Conversion.ReachesID() {
 		return nil
 	}
 	if err := m.Index.forget(); err != nil {
 		return err
 	}
-	pages := &documents.Pages{Collection: m.Old, Size: int64(m.Batch), Projection: onlyID}
+	pages := &documents.Pages{Collection: m.Old, Size: 10 * int64(m.Batch), Projection: onlyID, Ahead: true}
 	err := pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
-		_, err := m.index(documents.IDs(docs, documents.ID))
-		return err
+		for _, id := range documents.IDs(docs, documents.ID) {
+			if !m.indexed(id) {
+				continue
+			}
+			fresh, err := m.fresh(id)
+			if err == nil {
+				err = m.Index.add(fresh, id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		m.Progress(len(docs))
+		return nil
 	})
-	m.Index.whole = err == nil
-	return err
+	if err != nil {
+		return err
+	}
+	return m.Index.seal()
+}
+
+// twins finds the documents of the old collection that get the _id of another one.
+func (m *Mirror) twins(ctx context.Context, r *Result) error {
+	var of [][]bson.RawValue
+	found := func() error {
+		err := m.again(ctx, r, func(page *Result) error {
+			n, err := m.found(ctx, of)
+			for i, ids := range of {
+				if err != nil || n[i] < 2 {
+					continue
+				}
+				var fresh bson.RawValue
+				if fresh, err = m.fresh(ids[0]); err == nil {
+					page.stuck(Finding{ID: fresh, From: ids[1], Reason: sameID})
+				}
+			}
+			return err
+		})
+		of = of[:0]
+		return err
+	}
+	err := m.Index.twins(func(ids []bson.RawValue) error {
+		if of = append(of, ids); len(of) < m.Batch {
+			return nil
+		}
+		return found()
+	})
+	if err != nil {
+		return err
+	}
+	return found()
 }
 
 // onlyID is the projection of documents of which only the _id matters.
@@ -149,32 +204,13 @@ func (m *Mirror) wanted(docs []bson.Raw) (want []wanted, err error) {
 	return want, nil
 }
 
-// single adds documents to the index, and returns those whose _id no other document gets that was added before.
-func (m *Mirror) single(want []wanted, r *Result) (single []wanted, err error) {
-	for _, w := range want {
-		twice := false
-		if m.indexed(w.from()) {
-			others, err := m.Index.add(w.id(), w.from())
-			for _, o := range others {
-				is, failed := m.fresh(o)
-				twice, err = twice || is.Equal(w.id()), errors.Join(err, failed)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		if twice {
-			r.stuck(Finding{ID: w.id(), From: w.from(), Reason: sameID})
-		} else {
-			single = append(single, w)
-		}
-	}
-	return single, nil
-}
-
 // distinct returns the documents whose _id no other document of the old collection gets.
 func (m *Mirror) distinct(ctx context.Context, want []wanted, r *Result) (single []wanted, err error) {
-	of, err := m.sourcesOf(documents.IDs(want, wanted.id))
+	fresh, err := m.index(documents.IDs(want, wanted.from))
+	if err != nil {
+		return nil, err
+	}
+	of, err := m.sourcesOf(fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +231,8 @@ func (m *Mirror) distinct(ctx context.Context, want []wanted, r *Result) (single
 	return single, nil
 }
 
-// compare compares documents with those of the new collection, and makes the two agree.
+// compare compares documents with those of the new collection, and makes the two agree. It writes none whose _id another document
+// gets, too.
 func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 	if len(want) == 0 {
 		return nil
@@ -217,6 +254,12 @@ func (m *Mirror) compare(ctx context.Context, want []wanted, r *Result) error {
 		default:
 			equal = append(equal, w.got)
 		}
+	}
+	if lacks, err = m.distinct(ctx, lacks, r); err != nil {
+		return err
+	}
+	if differ, err = m.distinct(ctx, differ, r); err != nil {
+		return err
 	}
 	if err := m.settle(ctx, lacks, differ, r); err != nil {
 		return err
@@ -271,6 +314,23 @@ func (m *Mirror) aside(doc bson.Raw, r *Result) error {
 		return nil
 	}
 	return m.Aside(doc)
+}
+
+// strange returns those of docs, of the new collection, that no document of the index is converted to. Only these need to be
+// looked for in the old collection.
+func (m *Mirror) strange(docs []bson.Raw) (strange []bson.Raw, err error) {
+	for _, doc := range docs {
+		has := false
+		if id := documents.ID(doc); m.indexed(id) {
+			if has, err = m.Index.has(id); err != nil {
+				return nil, err
+			}
+		}
+		if !has {
+			strange = append(strange, doc)
+		}
+	}
+	return strange, nil
 }
 
 // extras deletes those of docs, of the new collection, that no document of the old one is converted to. On the way back,

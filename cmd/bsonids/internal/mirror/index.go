@@ -1,203 +1,170 @@
 package mirror
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/binary"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash/maphash"
-	"io"
-	"os"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/documents"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/spill"
 )
 
 // An Index has, for each converted _id, the _ids of the documents that the conversion gives it. It says which document
 // of the old collection belongs to one of the new collection, which the new _id alone does not tell.
 //
-// The old _ids are in a temporary file, except for the last ones, and the memory has where each is: 10.7 to 21.4 octets for
-// each document. It is not safe for concurrent use. The zero Index is empty. The caller must close it.
+// The old _ids are in a temporary file, and so are the new ones, in their order, with the places of the old ones. While these
+// are sorted, the memory has at most sortedAtOnce of them, 24 octets twice for each, and then the last maxChanges that were added.
+// A UUID is its own key, so that the new collection is read in the order of the file; of other _ids, it is a hash.
+//
+// An Index is made whole from a collection, and what changes there is added. What is deleted stays. It is not safe for
+// concurrent use. The zero Index is empty. The caller must close it.
 type Index struct {
-	// Dir is the directory of the file; that of the system for temporary files if empty.
+	// Dir is the directory of the files; that of the system for temporary files if empty.
 	Dir string
 
-	whole  bool // it has all documents of the collection
-	seed   maphash.Seed
-	table  []uint64 // the offset of an entry plus 1, and some bits of the hash of its new _id; 0 is an empty slot
-	len    int
-	file   *os.File
-	stored int64  // octets in the file
-	tail   []byte // the entries behind these
+	whole   bool // it has all documents of the collection
+	ids     spill.Values
+	keys    *spill.Sorter // with the places of the _ids
+	entries int64         // in keys
+	changes map[[16]byte][]uint64
+	changed int // entries in changes
 }
 
-const (
-	tagBits   = 24
-	entryHead = 8 + 4 // the hash of the new _id, and the length of the rest: the type of the old _id, and its octets
-	maxTail   = 1 << 20
-	maxEntry  = 1<<(64-tagBits) - 2 // the last offset
+// Variables for tests: with these, the memory is 48 MiB, and then about 100 MiB at most.
+var (
+	sortedAtOnce = 1 << 20
+	maxChanges   = 1 << 19
 )
 
 // forget makes the index empty.
 func (x *Index) forget() error {
 	err := x.Close()
-	*x = Index{Dir: x.Dir, seed: maphash.MakeSeed(), table: make([]uint64, 1<<10)}
+	*x = Index{Dir: x.Dir, keys: spill.NewSize(x.Dir, sortedAtOnce)}
+	x.ids.Dir = x.Dir
 	return err
 }
 
-// Close removes the file.
+// Close removes the files.
 func (x *Index) Close() error {
-	if x.file == nil {
+	x.whole = false
+	if x.keys == nil {
 		return nil
 	}
-	err := x.file.Close()
-	if e := os.Remove(x.file.Name()); err == nil && !errors.Is(e, os.ErrNotExist) {
-		err = e
+	return errors.Join(x.ids.Close(), x.keys.Close())
+}
+
+// keyOf returns the key of a new _id. kind keeps UUIDs and hashes apart.
+func keyOf(id bson.RawValue) (key [16]byte, kind uint64) {
+	if subtype, data, ok := id.BinaryOK(); ok && subtype == bson.TypeBinaryUUID && len(data) == len(key) {
+		return [16]byte(data), 0
 	}
-	x.file = nil
+	sum := sha256.Sum256([]byte(documents.Key(id)))
+	return [16]byte(sum[:]), 1
+}
+
+// numberOf returns the number that the key of an entry has: where the old _id is, and the kind of the key.
+func numberOf(place int64, kind uint64) uint64 { return uint64(place)<<1 | kind }
+
+// add adds the _id of a document, and the one that it gets.
+func (x *Index) add(fresh, old bson.RawValue) error {
+	if x.keys == nil {
+		if err := x.forget(); err != nil {
+			return err
+		}
+	}
+	place, err := x.ids.Add(byte(old.Type), old.Value)
+	if err != nil {
+		return err
+	}
+	key, kind := keyOf(fresh)
+	if !x.whole {
+		x.entries++
+		return x.keys.Add(spill.Of(key, numberOf(place, kind)))
+	}
+	if x.changes == nil {
+		x.changes = make(map[[16]byte][]uint64)
+	}
+	x.changes[key] = append(x.changes[key], numberOf(place, kind))
+	if x.changed++; x.changed < maxChanges {
+		return nil
+	}
+	return x.seal()
+}
+
+// seal makes the index whole, or sorts what was added since it is.
+func (x *Index) seal() error {
+	x.whole = false
+	for key, numbers := range x.changes {
+		for _, n := range numbers {
+			if err := x.keys.Add(spill.Of(key, n)); err != nil {
+				return err
+			}
+		}
+	}
+	x.entries += int64(x.changed)
+	x.changes, x.changed = nil, 0
+	n, err := x.keys.Seal()
+	if err == nil && n != x.entries {
+		err = fmt.Errorf("a temporary file has %d of %d _ids", n, x.entries)
+	}
+	x.whole = err == nil
 	return err
 }
 
-func (x *Index) hash(id bson.RawValue) uint64 { return maphash.String(x.seed, documents.Key(id)) }
-
-// slot returns the slot of the table in which to look first.
-func (x *Index) slot(hash uint64) uint64 { return hash & uint64(len(x.table)-1) }
-
-// tag returns the bits of a hash that its slot has.
-func tag(hash uint64) uint64 { return hash >> (64 - tagBits) }
-
-// of returns the old _ids whose new one has the hash of this one, in the order in which they were added. Nearly always, these
-// are the ones that the conversion turns into it.
-func (x *Index) of(fresh bson.RawValue) (ids []bson.RawValue, err error) {
-	if x.len == 0 {
-		return nil, nil
+// numbers returns the numbers of the entries of a new _id, in the order in which they were added.
+func (x *Index) numbers(fresh bson.RawValue) ([]uint64, error) {
+	if !x.whole {
+		return nil, errors.New("the index of _ids is not made")
 	}
-	hash := x.hash(fresh)
-	for i := x.slot(hash); x.table[i] != 0; i = (i + 1) & uint64(len(x.table)-1) {
-		if x.table[i]&(1<<tagBits-1) != tag(hash) {
-			continue
-		}
-		is, id, err := x.entry(int64(x.table[i]>>tagBits) - 1)
+	key, kind := keyOf(fresh)
+	numbers, err := x.keys.Find(key)
+	numbers = append(numbers, x.changes[key]...)
+	return slices.DeleteFunc(numbers, func(n uint64) bool { return n&1 != kind }), err
+}
+
+// has reports whether a document with such a new _id was added.
+func (x *Index) has(fresh bson.RawValue) (bool, error) {
+	numbers, err := x.numbers(fresh)
+	return len(numbers) > 0, err
+}
+
+// of returns the old _ids of a new one, in the order in which they were added.
+func (x *Index) of(fresh bson.RawValue) (ids []bson.RawValue, err error) {
+	numbers, err := x.numbers(fresh)
+	if err != nil {
+		return nil, err
+	}
+	return x.old(numbers)
+}
+
+// old returns the old _ids of entries.
+func (x *Index) old(numbers []uint64) (ids []bson.RawValue, err error) {
+	for _, n := range numbers {
+		kind, value, err := x.ids.At(int64(n >> 1))
 		if err != nil {
 			return nil, err
 		}
-		if is == hash {
-			ids = append(ids, id)
-		}
+		ids = append(ids, bson.RawValue{Type: bson.Type(kind), Value: value})
 	}
 	return ids, nil
 }
 
-// add adds the _id of a document, and the one that it gets, unless it is there. It returns those that were added before and
-// whose new one may be the same.
-func (x *Index) add(fresh, old bson.RawValue) (others []bson.RawValue, err error) {
-	if x.table == nil {
-		if err := x.forget(); err != nil {
-			return nil, err
+// twins calls visit for the old _ids of each new one that has several. The index must be whole, and nothing added since.
+func (x *Index) twins(visit func(ids []bson.RawValue) error) (err error) {
+	failed := x.keys.Groups(func(_ [16]byte, numbers []uint64) {
+		for kind := range uint64(2) {
+			same := slices.DeleteFunc(slices.Clone(numbers), func(n uint64) bool { return n&1 != kind })
+			if len(same) < 2 || err != nil {
+				continue
+			}
+			var ids []bson.RawValue
+			if ids, err = x.old(same); err == nil {
+				err = visit(ids)
+			}
 		}
-	}
-	if others, err = x.of(fresh); err != nil {
-		return nil, err
-	}
-	if i := slices.IndexFunc(others, old.Equal); i >= 0 {
-		return others[:i], nil
-	}
-	at, hash := x.stored+int64(len(x.tail)), x.hash(fresh)
-	if at > maxEntry {
-		return nil, fmt.Errorf("the _ids of the collection have more than %d octets", int64(maxEntry))
-	}
-	x.tail = binary.BigEndian.AppendUint64(x.tail, hash)
-	x.tail = binary.BigEndian.AppendUint32(x.tail, uint32(1+len(old.Value)))
-	x.tail = append(append(x.tail, byte(old.Type)), old.Value...)
-	x.put(hash, at)
-	if x.len++; x.len > len(x.table)/4*3 {
-		if err := x.grow(); err != nil {
-			return nil, err
-		}
-	}
-	if len(x.tail) >= maxTail {
-		err = x.flush()
-	}
-	return others, err
-}
-
-// put adds the position of an entry to the table.
-func (x *Index) put(hash uint64, at int64) {
-	i := x.slot(hash)
-	for x.table[i] != 0 {
-		i = (i + 1) & uint64(len(x.table)-1)
-	}
-	x.table[i] = uint64(at+1)<<tagBits | tag(hash)
-}
-
-// grow makes the table twice as large. The hashes are in the entries.
-func (x *Index) grow() error {
-	x.table = make([]uint64, 2*len(x.table))
-	readers := []io.Reader{bytes.NewReader(x.tail)}
-	if x.file != nil {
-		readers = slices.Insert(readers, 0, io.Reader(io.NewSectionReader(x.file, 0, x.stored)))
-	}
-	in, at := bufio.NewReaderSize(io.MultiReader(readers...), 1<<16), int64(0)
-	for at < x.stored+int64(len(x.tail)) {
-		var head [entryHead]byte
-		if _, err := io.ReadFull(in, head[:]); err != nil {
-			return err
-		}
-		n := int(binary.BigEndian.Uint32(head[8:]))
-		if _, err := in.Discard(n); err != nil {
-			return err
-		}
-		x.put(binary.BigEndian.Uint64(head[:]), at)
-		at += int64(entryHead + n)
-	}
-	return nil
-}
-
-// flush writes the last entries to the file.
-func (x *Index) flush() error {
-	if x.file == nil {
-		f, err := os.CreateTemp(x.Dir, ".bsonids-ids-*.tmp")
-		if err != nil {
-			return err
-		}
-		// A file without a name disappears with the process. Some systems cannot remove an open file; Close does there.
-		_ = os.Remove(f.Name())
-		x.file = f
-	}
-	n, err := x.file.WriteAt(x.tail, x.stored)
-	if err != nil {
-		return err
-	}
-	x.stored, x.tail = x.stored+int64(n), x.tail[:0]
-	return nil
-}
-
-// entry returns the hash and the old _id of the entry at the offset.
-func (x *Index) entry(at int64) (hash uint64, id bson.RawValue, err error) {
-	if at >= x.stored {
-		return parseEntry(x.tail[at-x.stored:])
-	}
-	b := make([]byte, min(64, x.stored-at)) // most entries have 29 octets
-	if _, err := x.file.ReadAt(b, at); err != nil {
-		return 0, id, err
-	}
-	if n := entryHead + int(binary.BigEndian.Uint32(b[8:])); n > len(b) {
-		b = make([]byte, n)
-		if _, err := x.file.ReadAt(b, at); err != nil {
-			return 0, id, err
-		}
-	}
-	return parseEntry(b)
-}
-
-func parseEntry(b []byte) (hash uint64, id bson.RawValue, err error) {
-	n := binary.BigEndian.Uint32(b[8:])
-	if n == 0 || int(n) > len(b)-entryHead {
-		return 0, id, errors.New("the index of _ids is damaged")
-	}
-	rest := b[entryHead : entryHead+int(n)]
-	return binary.BigEndian.Uint64(b), bson.RawValue{Type: bson.Type(rest[0]), Value: bytes.Clone(rest[1:])}, nil
+	})
+	return errors.Join(failed, err)
 }

@@ -169,15 +169,17 @@ const (
 // comparing.
 func (m *Mirror) All(ctx context.Context) (Result, error) {
 	var r Result
-	if err := m.Index.forget(); err != nil {
+	m.Index.whole = false
+	err := m.Fill(ctx)
+	if err == nil && m.Index.whole {
+		err = m.twins(ctx, &r)
+	}
+	if err != nil {
 		return r, err
 	}
 	pages := &documents.Pages{Collection: m.Old, Size: int64(m.Batch)}
-	err := pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
+	err = pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
 		want, err := m.wanted(docs)
-		if err == nil {
-			want, err = m.single(want, &r)
-		}
 		if err == nil {
 			r.Documents += int64(len(docs))
 			err = m.again(ctx, &r, func(page *Result) error { return m.compare(ctx, want, page) })
@@ -190,7 +192,6 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	m.Index.whole = true
 	// The new collection has each of these documents, or lacks those that were only counted, or that are deleted from the old
 	// one. If it has as many, it has no others.
 	has := r.Documents
@@ -208,7 +209,10 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 	}
 	pages = &documents.Pages{Collection: m.New, Size: int64(m.Batch), Projection: onlyID}
 	err = pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
-		err := m.again(ctx, &r, func(page *Result) error { return m.extras(ctx, docs, page) })
+		strange, err := m.strange(docs)
+		if err == nil {
+			err = m.again(ctx, &r, func(page *Result) error { return m.extras(ctx, strange, page) })
+		}
 		if err == nil && m.Busy {
 			m.Progress(len(docs))
 		}
@@ -232,7 +236,7 @@ func (m *Mirror) again(ctx context.Context, r *Result, f func(page *Result) erro
 // index is unique: these are compared again as long as that helps.
 func (m *Mirror) Some(ctx context.Context, ids, others []bson.RawValue) (Result, error) {
 	var all Result
-	if err := m.fill(ctx); err != nil {
+	if err := m.Fill(ctx); err != nil {
 		return all, err
 	}
 	for before := -1; ; {
@@ -287,21 +291,24 @@ func (m *Mirror) some(ctx context.Context, ids, others []bson.RawValue, r *Resul
 		if err != nil {
 			return err
 		}
+		have := make(map[string]bool)
 		for _, doc := range held {
 			id, err := m.fresh(documents.ID(doc))
 			if err != nil {
 				return err
 			}
-			delete(found, documents.Key(id))
+			key := documents.Key(id)
+			if have[key] {
+				r.stuck(Finding{ID: id, From: documents.ID(doc), Reason: sameID})
+			}
+			have[key] = true
+			delete(found, key)
 		}
 		if err := m.extras(ctx, slices.Collect(maps.Values(found)), r); err != nil {
 			return err
 		}
 		err = documents.EachByID(ctx, m.Old, lead, nil, nil, func(docs []bson.Raw) error {
 			want, err := m.wanted(docs)
-			if err == nil {
-				want, err = m.distinct(ctx, want, r)
-			}
 			if err == nil {
 				err = m.compare(ctx, want, r)
 			}
