@@ -346,3 +346,77 @@ func TestCutoverProbeKilled(t *testing.T) {
 		})
 	}
 }
+
+// A cutover that was killed behind the fence, before it has renamed a collection, lets services write while it reads all _ids
+// again. What is read behind the fence does not depend on the number of documents then, either.
+func TestCutoverKilledBehindFence(t *testing.T) {
+	var reads []int
+	for _, documents := range []int{60, 300} {
+		c := startCut(t, documents, "a")
+		c.s.(*mongotest.Server).Require(t, mongotest.ChangeStreams)
+		settings := c.settingsOf("a")
+		fences := 0
+		killed, out := c.killed(t, func(r request) bool {
+			if _, err := r.command.LookupErr("validator", "$nor"); err == nil {
+				fences++
+			}
+			return fences == 2 && r.name() == "ping"
+		}, false, c.line("cutover", "--write")...)
+		if state := statusCutovers(t, c.s, "--db", c.db.Name()); !killed || state != "fencing" {
+			t.Fatalf("killed in the state %q: %s", state, out)
+		}
+		c.delete("a", 10, uuidrep.JavaLegacy) // deletions are not validated
+		c.delete("a_new", 11, uuidrep.Standard)
+
+		var mu sync.Mutex
+		fenced, renamed, behind, before := true, false, 0, 0
+		p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
+			answer := pass()
+			mu.Lock()
+			defer mu.Unlock()
+			switch r.name() {
+			case "collMod":
+				if _, err := r.command.LookupErr("validator", "$nor"); r.on() == "a" {
+					fenced = err == nil
+				}
+			case "renameCollection":
+				renamed = true
+			case "find":
+				reply, ok := parseRequest(answer)
+				if !ok || renamed || r.on() != "a" && r.on() != "a_new" {
+					break
+				}
+				batch, _ := reply.command.Lookup("cursor", "firstBatch").ArrayOK()
+				values, _ := batch.Values()
+				if fenced {
+					behind += len(values)
+					break
+				}
+				if before == 0 {
+					c.wantSettings(settings, "a")
+					c.put("a", cutDoc(5000, 1))
+					c.delete("a", 12, uuidrep.JavaLegacy)
+				}
+				before += len(values)
+			}
+			return answer
+		})
+		r := c.cutover(p, failure.ExitOK, "--write").is(t, "switched")
+		if r.ComparedAllBehindFence != "" || before < documents {
+			t.Errorf("%d documents read before the fence: %+v", before, r)
+		}
+		docs := c.docs("a")
+		equal(t, docs, converted(t, c.docs("a_before_cutover")))
+		if len(docs) != documents-1 {
+			t.Errorf("%d documents, want %d", len(docs), documents-1)
+		}
+		t.Logf("%d documents: %d read before the fence, %d behind it", documents, before, behind)
+		reads = append(reads, behind)
+		c.release()
+		c.wantSettings(settings, "a")
+	}
+	// What a service and this run have written may be compared behind the fence.
+	if reads[1] > 30 {
+		t.Errorf("%d and %d documents were read", reads[0], reads[1])
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -112,6 +113,9 @@ type Database interface {
 	// Some does the same with the documents of the collection that leads that have the ids, with those of
 	// the one that comes that have the ids others, and with their counterparts.
 	Some(ctx context.Context, w Way, ids, others []bson.RawValue) (mirror.Result, error)
+	// Index makes what Some needs to find the counterparts of documents, unless it was made for Compare or before: it reads
+	// the collection that leads.
+	Index(ctx context.Context, w Way) error
 	// Merge inserts the documents of a collection that another program created into the collection to, converted if that is
 	// the new one, and returns how many there are and how many conflict with others.
 	Merge(ctx context.Context, w Way, from, to string) (documents, conflicts int64, err error)
@@ -174,6 +178,11 @@ func final(err error) bool {
 }
 
 func (c *Cutover) forward(ctx context.Context) error {
+	if c.State == record.Fencing || c.State == record.Switching && !c.asked() {
+		if err := c.lift(ctx); err != nil {
+			return err
+		}
+	}
 	if c.State == record.Comparing {
 		if err := c.ahead(ctx); err != nil {
 			return err
@@ -186,15 +195,14 @@ func (c *Cutover) forward(ctx context.Context) error {
 		if err := c.to(ctx, record.Fencing); err != nil {
 			return err
 		}
-	}
-	switch c.State {
-	case record.Fencing:
 		if err := c.prepare(ctx, c.ways(false, false)); err != nil {
 			return err
 		}
 		if err := c.to(ctx, record.Switching); err != nil {
 			return err
 		}
+	}
+	switch c.State {
 	case record.Switching:
 	case record.Switched:
 		return nil
@@ -215,6 +223,34 @@ func (c *Cutover) forward(ctx context.Context) error {
 		return err
 	}
 	return c.arrive(ctx, &c.InPlaceAt, inNew, record.Switched)
+}
+
+// asked reports whether the server was asked to rename a collection. It may do so later.
+func (c *Cutover) asked() bool {
+	return slices.ContainsFunc(c.Collections, func(x record.Exchange) bool { return x.LeftAt != nil })
+}
+
+// lift goes back to the state before the fence: an earlier run has set it and was stopped. This one must read all _ids before
+// it can compare what changed since, and services write meanwhile. The position of the stream stays.
+func (c *Cutover) lift(ctx context.Context) error {
+	if _, err := c.inPlace(ctx, origin); err != nil {
+		return err
+	}
+	if !c.Untouched() {
+		c.Notice(fmt.Sprintf("an earlier run was stopped behind the fence of %s: services can write again until what has changed since is compared", strings.Join(c.Names(), ", ")))
+	}
+	for i := range c.Collections {
+		x := &c.Collections[i]
+		for _, of := range []struct {
+			name string
+			had  server.Settings
+		}{{x.Name, x.OldHad}, {x.New, x.NewHad}} {
+			if _, err := c.restore(ctx, of.name, of.had); err != nil {
+				return err
+			}
+		}
+	}
+	return c.to(ctx, record.Comparing)
 }
 
 // clock sets t to the time of the server.
@@ -255,23 +291,18 @@ func (c *Cutover) prepare(ctx context.Context, ways []Way) error {
 	if err != nil {
 		return err
 	}
-	changed := c.Untouched()
-	if changed {
-		if err := c.clock(ctx, &c.FencedAt); err != nil {
-			return err
-		}
+	if err := c.clock(ctx, &c.FencedAt); err != nil {
+		return err
 	}
 	for _, w := range ways {
 		for name, had := range map[string]*server.Settings{w.Name: &w.OldHad, w.New: &w.NewHad} {
 			if now := all[name].Settings; !now.Equal(Fence()) && !now.Equal(*had) {
-				*had, changed = now, true // somebody changed them before the fence was set
+				*had = now // somebody changed them before the fence was set
 			}
 		}
 	}
-	if changed {
-		if err := c.save(ctx); err != nil {
-			return err
-		}
+	if err := c.save(ctx); err != nil {
+		return err
 	}
 	for _, w := range ways {
 		if err := c.fence(ctx, all, w.Name, w.Comes()); err != nil {

@@ -61,6 +61,8 @@ func (w *world) runAs(names []string, do func(*Cutover) error) (state string, er
 		}
 		c.Cutover = &record.Cutover{Saved: record.Saved{ID: "test/cutover", State: record.Comparing}, Collections: exchanges}
 	}
+	// Once a collection may have been renamed, writes are refused until the release, or until all are put back.
+	w.indexed, w.late = make(map[string]bool), c.asked() || c.State == record.RollingBack
 	err = do(c)
 	return c.State, err, false
 }
@@ -224,6 +226,33 @@ func TestKilled(t *testing.T) {
 			t.Error("no cutover was rolled back")
 		}
 	})
+}
+
+// A cutover that goes on after it was killed at any command makes its index before the fence, also if nothing changes before that,
+// unless a collection may have been renamed.
+func TestIndexedBeforeFence(t *testing.T) {
+	w := newWorld(t, false, true, "a")
+	if state, err, _ := w.run(w.names, false); err != nil || state != record.Switched {
+		t.Fatal(state, err)
+	}
+	for at := range w.calls {
+		w := newWorld(t, false, true, "a")
+		w.die, w.done = at, true
+		if _, _, dead := w.run(w.names, false); !dead {
+			continue
+		}
+		w.calls, w.die = 0, 0
+		w.fenced = func(name string) {
+			if name == "a" {
+				w.put("a", "a/0", nil)
+				delete(w.truth, "a/0")
+			}
+		}
+		if state, err, _ := w.run(w.names, false); err != nil || state != record.Switched {
+			t.Fatal(at, state, err)
+		}
+		w.check(fmt.Sprintf("killed at %d", at), w.names, record.Switched)
+	}
 }
 
 // If the second of three collections cannot be renamed away, or in, all are rolled back, also if the

@@ -41,6 +41,7 @@ type world struct {
 	done   bool                  // whether the server carries out the call nevertheless
 	refuse string                // a rename that the server refuses
 	after  func(from, to string) // called after a rename; it may be nil
+	fenced func(name string)     // called after the fence of a collection is set; it may be nil
 
 	random *rand.Rand // of the writer; nil if there is none
 	next   int
@@ -49,6 +50,9 @@ type world struct {
 	asides map[string]string // what a way back left in the new collection, by the _id of the old one
 	saw    int64             // how many of these the record has
 	behind int               // documents compared while the fence is set, before a rename
+
+	indexed map[string]bool // what the process can look for; it forgets this when it is killed
+	late    bool            // it may make an index behind the fence
 }
 
 type coll struct {
@@ -217,7 +221,11 @@ func (w *world) Look(context.Context) (map[string]Info, error) {
 }
 
 func (w *world) Set(_ context.Context, name string, s server.Settings) error {
-	w.call(func() { w.colls[name].settings = s })
+	w.call(func() {
+		if w.colls[name].settings = s; w.fenced != nil && s.Equal(Fence()) {
+			w.fenced(name)
+		}
+	})
 	return nil
 }
 
@@ -335,10 +343,26 @@ func (w *world) compareBack(x Way, id string, done *mirror.Result) {
 }
 
 func (w *world) Compare(_ context.Context, x Way) (mirror.Result, error) {
+	w.indexed[x.Name] = true
 	return w.compare(x, nil)
 }
 
+func (w *world) Index(_ context.Context, x Way) error {
+	if w.indexed[x.Name] {
+		return nil
+	}
+	w.indexed[x.Name] = true
+	if c := w.colls[x.Name]; !w.late && (c == nil || c.settings.Equal(Fence())) {
+		w.t.Error("an index is made behind the fence")
+	}
+	w.call(nil)
+	return nil
+}
+
 func (w *world) Some(_ context.Context, x Way, ids, others []bson.RawValue) (mirror.Result, error) {
+	if err := w.Index(context.Background(), x); err != nil {
+		return mirror.Result{}, err
+	}
 	names := []string{}
 	for _, id := range slices.Concat(ids, others) {
 		names = append(names, id.StringValue())

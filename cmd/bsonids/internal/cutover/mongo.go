@@ -361,7 +361,10 @@ func (s *Server) Compare(ctx context.Context, w Way) (mirror.Result, error) {
 	ctx = s.in(ctx)
 	var total int64
 	err := s.Patience.Do(ctx, func() (err error) {
-		if total, err = s.DB.Collection(w.Leads()).EstimatedDocumentCount(ctx); err != nil || !w.Busy {
+		if total, err = s.DB.Collection(w.Leads()).EstimatedDocumentCount(ctx); s.Conversions[w.Name].ReachesID() {
+			total *= 2 // their _ids are read first
+		}
+		if err != nil || !w.Busy {
 			return err
 		}
 		others, err := s.DB.Collection(w.Comes()).EstimatedDocumentCount(ctx)
@@ -379,6 +382,21 @@ func (s *Server) Compare(ctx context.Context, w Way) (mirror.Result, error) {
 	defer end()
 	m.Progress = add
 	return m.All(ctx)
+}
+
+// Index implements [Database].
+func (s *Server) Index(ctx context.Context, w Way) error {
+	m, err := s.mirror(ctx, w)
+	if err != nil {
+		return err
+	}
+	end := func() {}
+	defer func() { end() }()
+	m.Progress = func(n int) { // only if there is something to read
+		m.Progress, end = s.Progress("reading the _ids of", w.Name, -1)
+		m.Progress(n)
+	}
+	return m.Fill(s.in(ctx))
 }
 
 // Some implements [Database].

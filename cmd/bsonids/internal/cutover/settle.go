@@ -289,7 +289,19 @@ func (f *following) compare(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.compareAll(ctx, f.ways)
+	if err := f.compareAll(ctx, f.ways); err != nil {
+		return err
+	}
+	for _, w := range f.ways {
+		if !w.Busy {
+			break
+		}
+		// An earlier run may have compared the documents. Behind the fence, what has changed since must not take long.
+		if err := f.DB.Index(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // enough reports whether to end, when everything that had happened was applied. While services write, what changed is compared

@@ -238,7 +238,9 @@ func (p *verification) copied(ctx context.Context, what Described, conversion st
 				return err
 			}
 		}
-		total, err = p.db.Collection(st.Collection).EstimatedDocumentCount(ctx)
+		if total, err = p.db.Collection(st.Collection).EstimatedDocumentCount(ctx); what.Conversion.ReachesID() {
+			total *= 2 // their _ids are read first
+		}
 		return err
 	})
 	if err != nil {
