@@ -252,8 +252,8 @@ func (h *history) verify(dir string) {
 func (h *history) rehearse(dir string) {
 	before, lost := h.all(), h.lost(dir)
 	_, ok := h.decisions(dir)
-	for _, verb := range []string{"status", "apply", "undo"} {
-		r := h.run(verb, dir)
+	for _, line := range [][]string{{"status", dir, "--checksums"}, {"apply", dir}, {"undo", dir}} {
+		verb, r := line[0], h.run(line...)
 		if r.Code == failure.ExitOK && len(lost) > 0 {
 			h.fail("%s ends with the exit code 0 without %v", verb, lost)
 		}
