@@ -20,7 +20,7 @@ func TestTakeOverStopped(t *testing.T) {
 	asked, stopped := make(chan struct{}), make(chan struct{})
 	var looks atomic.Int32
 	p := startProxy(t, host(t, c.s), func(r request, pass func() []byte) []byte {
-		filter, _ := r.command.Lookup("filter", "_id").StringValueOK()
+		filter, _ := r.command.Lookup("filter", "_id", "$in", "0").StringValueOK()
 		answer := pass()
 		if asks("find", record.Name)(r) && strings.HasPrefix(filter, "c/") && looks.Add(1) == 1 {
 			close(asked)

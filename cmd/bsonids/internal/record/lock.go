@@ -9,7 +9,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
 // ErrTakenOver is the error of a run that must not write any more, because another run has taken
@@ -206,7 +205,7 @@ func (l *Lock) CheckNow(ctx context.Context) error {
 	return l.intend(ctx, l.run.Log)
 }
 
-// intend makes the record have the log, and then looks for runs that have taken over.
+// intend makes the record have the log, and then looks whether it still has the run, and for runs that have taken over.
 func (l *Lock) intend(ctx context.Context, log Log) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,20 +219,28 @@ func (l *Lock) intend(ctx context.Context, log Log) error {
 		l.run.Log = log
 	}
 	for {
-		var next Run
-		err := l.coll.FindOne(ctx, bson.D{{Key: "_id", Value: id(l.run.Collection, l.ahead+1)}},
-			options.FindOne().SetProjection(bson.D{{Key: "decisions", Value: 0}})).Decode(&next)
-		if errors.Is(err, mongo.ErrNoDocuments) {
-			return nil
-		}
+		next := id(l.run.Collection, l.ahead+1)
+		runs, err := find[*Run](ctx, l.coll, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{l.run.ID, next}}}}})
 		if err != nil {
 			return err
 		}
-		if slices.Contains(next.TakesOver, l.run.Epoch) {
-			return refuse(ErrTakenOver, "another run has taken over from this one: %s", &next)
+		if !slices.ContainsFunc(runs, func(r *Run) bool { return r.By.Token == l.run.By.Token }) {
+			return l.deleted()
+		}
+		i := slices.IndexFunc(runs, func(r *Run) bool { return r.ID == next })
+		if i < 0 {
+			return nil
+		}
+		if slices.Contains(runs[i].TakesOver, l.run.Epoch) {
+			return refuse(ErrTakenOver, "another run has taken over from this one: %s", runs[i])
 		}
 		l.ahead++
 	}
+}
+
+// deleted returns the error of a run whose document is not in the record any more.
+func (l *Lock) deleted() error {
+	return refuse(ErrTakenOver, "the document %s of this run in %s was deleted", l.run.ID, Name)
 }
 
 // Progress changes the progress of the run, which the next update writes.
@@ -302,10 +309,10 @@ func (l *Lock) set(ctx context.Context, fields bson.D, now ...string) error {
 	fields = append(fields, bson.E{Key: "progress", Value: l.run.Progress}, bson.E{Key: "change", Value: l.run.Change})
 	sent := time.Now()
 	// A driver may send this one twice, so that the number may be there.
-	earlier := bson.D{{Key: "_id", Value: l.run.ID}, {Key: "change", Value: bson.D{{Key: "$lte", Value: l.run.Change}}}}
+	earlier := bson.D{{Key: "_id", Value: l.run.ID}, {Key: "by.token", Value: l.run.By.Token}, {Key: "change", Value: bson.D{{Key: "$lte", Value: l.run.Change}}}}
 	res, err := l.coll.UpdateOne(ctx, earlier, bson.D{{Key: "$set", Value: fields}, {Key: "$currentDate", Value: dates}})
 	if err == nil && res.MatchedCount == 0 {
-		err = refuse(ErrTakenOver, "the document %s of this run in %s was deleted", l.run.ID, Name)
+		err = l.deleted()
 	}
 	if err == nil {
 		l.alive = sent

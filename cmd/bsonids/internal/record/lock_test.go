@@ -160,6 +160,35 @@ func TestTakenOverBetween(t *testing.T) {
 	}
 }
 
+// A run whose document was deleted sends no batch on account of a new intent, also if its log has not changed, as that of an undo, and
+// if another run has the same number since. It changes nothing in the document of that run.
+func TestDeleted(t *testing.T) {
+	for name, again := range map[string]bool{"dropped": false, "begun anew": true} {
+		l, s, db := started(t)
+		if _, err := l.Check(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		s.Drop(l.coll)
+		if again {
+			if _, err := collection(db).InsertOne(t.Context(), run(1, "b", func(r *Run) { r.By.Token = "another" })); err != nil {
+				t.Fatal(err)
+			}
+		}
+		was := s.Documents(l.coll)
+		l.intent.sent = l.intent.sent.Add(-intentFor)
+		for what, err := range map[string]error{"at once": l.CheckNow(t.Context()), "before a batch": second(l.Check(t.Context(), 0)), "of life": l.Beat(t.Context()), "at the end": l.End(nil, time.Time{})} {
+			if !errors.Is(err, ErrTakenOver) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+		if is := s.Documents(l.coll); len(is) != len(was) || again && !bytes.Equal(is[0], was[0]) {
+			t.Errorf("%s: %v", name, is)
+		}
+	}
+}
+
+func second(_ time.Time, err error) error { return err }
+
 // A run that is taken over may send batches until the document of the new run is in the record, however long the server takes for
 // that: the limit of the last one counts from then.
 func TestTakesOverSlowly(t *testing.T) {
