@@ -21,8 +21,9 @@ type copier struct {
 	m *mirror.Mirror
 	// own has the documents of the new collection that this run wrote, or found equal to the converted
 	// source. Others that have no source are left.
-	own *hashset.Set
-	met Verified // what the current comparison has met
+	own    *hashset.Set
+	met    Verified // what the current comparison has met
+	values *counter // of met
 }
 
 // Into writes converted copies of all documents of source into target, with the options and the
@@ -101,7 +102,7 @@ func (c *copier) bound(ctx context.Context) error {
 }
 
 func newCopier(source, target *mongo.Collection, o Options) *copier {
-	c := &copier{run: newRun(source, o)}
+	c := &copier{run: newRun(source, o), values: newCounter(o.Conversion, nil)}
 	o = c.Options
 	c.m = &mirror.Mirror{Conversion: o.Conversion, Old: source, New: target, Index: new(mirror.Index), Write: true, Batch: o.Pace.Batch(o.Batch),
 		Keeps: func(doc bson.Raw) bool { return !c.own.Has(doc) },
@@ -131,7 +132,7 @@ func (c *copier) wrote(doc bson.Raw) {
 // meet notes a document of the new collection that is as it should be.
 func (c *copier) meet(doc bson.Raw) error {
 	c.own.Add(doc)
-	return c.met.values(doc, c.Conversion, nil)
+	return c.values.count(&c.met, doc)
 }
 
 // leaves lists the values that the copies will have unchanged, before these are written: a run that is

@@ -87,11 +87,11 @@ func VerifyInto(ctx context.Context, source, target *mongo.Collection, conv rule
 	if err != nil {
 		return v, err
 	}
-	met := Verified{Fields: rule.Tally{}}
+	met, values := Verified{Fields: rule.Tally{}}, newCounter(conv, nil)
 	index := new(mirror.Index)
 	defer func() { _ = index.Close() }()
 	m := &mirror.Mirror{Conversion: conv, Old: source, New: target, Index: index, Batch: batchSize, Patience: patient, Progress: progress,
-		Met: func(doc bson.Raw) error { return met.values(doc, conv, nil) }}
+		Met: func(doc bson.Raw) error { return values.count(&met, doc) }}
 	r, err := m.All(ctx)
 	v = met.with(r)
 	v.Missing, v.Wrong, v.Extra = r.Inserted, v.Wrong+r.Replaced, r.Deleted

@@ -128,8 +128,8 @@ func (res *Undone) finish(logs undolog.Logs) error {
 // foreign counts the new values of the collection, except those that an entry names and that are not
 // restored yet.
 func (res *Undone) foreign(ctx context.Context, coll *mongo.Collection, o Options) error {
-	v := Verified{Fields: rule.Tally{}}
-	err := o.each(ctx, coll, o.Patience, func(int) {}, func(doc bson.Raw) error { return v.values(doc, o.Conversion, nil) })
+	v, values := Verified{Fields: rule.Tally{}}, newCounter(o.Conversion, nil)
+	err := o.each(ctx, coll, o.Patience, func(int) {}, func(doc bson.Raw) error { return values.count(&v, doc) })
 	if err != nil {
 		return err
 	}

@@ -78,9 +78,10 @@ func (p *Verification) Verify(ctx context.Context, coll *mongo.Collection) (v Ve
 	if err != nil {
 		return v, err
 	}
+	values := newCounter(p.Conversion, l)
 	err = p.each(ctx, coll, p.Patience, p.Progress, func(doc bson.Raw) error {
 		v.Read++
-		return v.values(doc, p.Conversion, l)
+		return values.count(&v, doc)
 	})
 	if err != nil {
 		return v, err
@@ -218,32 +219,55 @@ func unmetOf(e undolog.Entry, doc bson.Raw) (left []unmet) {
 	return left
 }
 
-// values counts the old and the new values in doc. l is nil if there is no undo log.
-func (v *Verified) values(doc bson.Raw, c rule.Conversion, l *logged) error {
-	id := doc.Lookup("_id")
-	var r rule.Ruling
-	return c.Walk(doc, func(path *walk.Path, leaf walk.Leaf) error {
-		switch ok := c.Rule(&r, path, leaf); {
-		case !ok:
-			if !c.IsNew(path, leaf) {
-				return nil
-			}
-			v.New++
-			if l != nil && !l.has(id, path.Dotted(), rule.ValueOf(leaf.Type, leaf.Value)) {
-				v.Foreign++
-			}
-		case r.Reason != "":
-			v.Left++
-		default:
-			v.Old++
-			v.Fields.Add(string(r.Field), 1)
-			if path.Top() == "_id" {
-				v.InID++
-			}
-			v.find(id, "%s: %s", path.Dotted(), notConverted)
+// counter counts the values of documents, one after the other. It is not safe for concurrent use.
+type counter struct {
+	conversion rule.Conversion
+	logged     *logged // nil if there is no undo log
+	visit      func(*walk.Path, walk.Leaf) error
+	ruling     rule.Ruling
+	to         *Verified
+	id         bson.RawValue
+	old        string // the path of the last old value
+}
+
+func newCounter(c rule.Conversion, l *logged) *counter {
+	n := &counter{conversion: c, logged: l}
+	n.visit = n.value
+	return n
+}
+
+// count adds the old and the new values in doc to v.
+func (n *counter) count(v *Verified, doc bson.Raw) error {
+	n.to, n.id, n.old = v, doc.Lookup("_id"), ""
+	err := n.conversion.Walk(doc, n.visit)
+	if err == nil && n.old != "" {
+		v.find(n.id, "not converted: %s", n.old)
+	}
+	return err
+}
+
+func (n *counter) value(path *walk.Path, leaf walk.Leaf) error {
+	r, v := &n.ruling, n.to
+	switch ok := n.conversion.Rule(r, path, leaf); {
+	case !ok:
+		if !n.conversion.IsNew(path, leaf) {
+			return nil
 		}
-		return nil
-	})
+		v.New++
+		if n.logged != nil && !n.logged.has(n.id, path.Dotted(), rule.ValueOf(leaf.Type, leaf.Value)) {
+			v.Foreign++
+		}
+	case r.Reason != "":
+		v.Left++
+	default:
+		v.Old++
+		v.Fields.Add(string(r.Field), 1)
+		if path.Top() == "_id" {
+			v.InID++
+		}
+		n.old = path.Dotted()
+	}
+	return nil
 }
 
 // logged has the new values in undo logs, each with its document and path. One that a document has is marked.
