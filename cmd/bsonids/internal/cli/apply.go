@@ -32,7 +32,8 @@ func (o *applyVerb) define() *cobra.Command {
 		Short: "Convert all collections of a plan",
 		Long: `apply converts the collections of the plan in DIR, several at once. DIR is a directory
 that bsonids plan has made. Without --write, apply changes nothing and prints what it
-would change. It also counts the documents that would get the _id, or the value of a
+would change, and the values that it would leave; the exit code is then 3, as that of the
+run that writes. It also counts the documents that would get the _id, or the value of a
 unique index, that another one has or gets: their pairs are in DIR/duplicates.jsonl, and
 the exit code is 3.
 

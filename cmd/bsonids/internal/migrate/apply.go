@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -114,6 +115,8 @@ type AppliedStep struct {
 	Step
 	Changed
 	SkipList string `json:"skipList,omitempty"` // path of the file
+	// Leaves says which values a run that writes would leave, in a rehearsal of what is not decided yet.
+	Leaves []string `json:"leaves,omitempty"`
 	// Late is the number of documents in which the last pass has found old values that it has not left, if services write
 	// them all the time.
 	Late int64 `json:"documentsLate,omitempty"`
@@ -201,7 +204,7 @@ func (p *Application) Apply(ctx context.Context, s *session.Session) (r Applied,
 		if r.Steps, err = p.expected(ctx, sv); err == nil {
 			r.Duplicates, err = p.duplicates(ctx, sv)
 		}
-		r.Incomplete = r.Duplicates.Any()
+		r.Incomplete = r.Duplicates.Any() || slices.ContainsFunc(r.Steps, func(a AppliedStep) bool { return len(a.Leaves) > 0 })
 		return r, err
 	}
 	err = p.convert(ctx, &r)

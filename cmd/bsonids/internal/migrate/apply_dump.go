@@ -69,7 +69,7 @@ func ApplyDump(ctx context.Context, m session.Messages, o DumpOptions) (r Applie
 	}
 	w.whole = o.Out != ""
 	r = Applied{Database: o.Plan.Database, Written: w.whole, Finished: w.whole, Dump: &AppliedDump{Path: o.Plan.Dump.Path, Out: o.Out, Constants: res.Constants}}
-	r.Incomplete = w.whole && !res.Complete()
+	r.Incomplete = !res.Complete()
 	if w.list.Begun() {
 		r.Dump.SkipList = w.skipFile()
 	}

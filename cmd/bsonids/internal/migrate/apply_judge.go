@@ -269,6 +269,11 @@ func (p *Application) expected(ctx context.Context, sv *survey.Survey) (out []Ap
 					a.Values += f.Values
 				}
 			}
+			for _, c := range sv.Collections {
+				if c.Name == st.Collection && c.Filter == st.Filter {
+					a.Leaves = st.Leaves(c, st.decisions)
+				}
+			}
 		}
 		out = append(out, a)
 	}

@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
 )
 
 // Step is one conversion of one collection.
@@ -30,6 +32,57 @@ func (s Step) Decisions(all map[string]decide.Decision, made time.Time) (decisio
 		decisions = append(decisions, d)
 	}
 	return decisions
+}
+
+// Leaves says, for each field of which the conversion leaves values by the decisions about the pairs, how many, as the survey of the
+// collection tells. It does not know which documents a server refuses.
+func (s Step) Leaves(c survey.Collection, decisions []decide.Decision) (texts []string) {
+	for i, p := range s.Pairs {
+		if p.From == kinds.OfMalformed {
+			for _, f := range c.Scan.Fields {
+				if n := f.Counts.Malformed; n > 0 && slices.Contains(p.Fields, Plain(f.Path)) {
+					texts = append(texts, fmt.Sprintf("%s: %d values are malformed", f.Path, n))
+				}
+			}
+			continue
+		}
+		for _, d := range decisions[i].Fields {
+			switch n := d.Distinct - d.Fits - uninformative(c, p.From, d.Path); {
+			case d.Values == 0, d.Basis == decide.Symmetric, d.Trusted && len(d.Contradicted) == 0 && len(d.Against) == 0:
+			case d.Basis == decide.None:
+				texts = append(texts, fmt.Sprintf("%s: %d values: %s", d.Path, d.Values, d.Reason))
+			case d.Trusted:
+				texts = append(texts, d.Path+": the values that fit another order")
+			case n > 0:
+				texts = append(texts, fmt.Sprintf("%s: %d of %d distinct values do not show that they are %s", d.Path, n, d.Distinct, p.From))
+			}
+		}
+	}
+	return texts
+}
+
+// uninformative returns the number of distinct values of a field that are converted from a kind whatever they show.
+func uninformative(c survey.Collection, kind, path string) (n int64) {
+	k, err := kinds.Parse(kind)
+	if err != nil {
+		return 0
+	}
+	for _, s := range c.Scan.Fields {
+		if Plain(s.Path) != Plain(path) {
+			continue
+		}
+		for _, e := range s.Evidence {
+			if kinds.StoredAs(e.Subtype) == k.Stored() {
+				n += int64(e.Uninformative)
+			}
+		}
+		for _, e := range s.Forms {
+			if e.Form == string(k.Stored()) {
+				n += int64(e.Uninformative)
+			}
+		}
+	}
+	return n
 }
 
 // Groups returns the steps in the order of the work. Those of one group are of collections that refer to each other,

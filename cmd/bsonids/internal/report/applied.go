@@ -67,6 +67,14 @@ func (a Applied) Text(w io.Writer) {
 	if a.Dump != nil && a.Dump.Constants > 0 {
 		fmt.Fprintf(w, "\n%d constants in options, indexes and views are left as they are.\n", a.Dump.Constants)
 	}
+	for _, s := range a.Steps {
+		if len(s.Leaves) > 0 {
+			fmt.Fprintf(w, "\n%s: values would be left and listed:\n", terminal.Cell(s.Collection))
+			for _, text := range s.Leaves {
+				fmt.Fprintf(w, "  %s\n", terminal.Cell(text))
+			}
+		}
+	}
 	duplicated(w, a.Duplicates)
 	for _, s := range a.Steps {
 		if s.Late > 0 {
