@@ -156,15 +156,6 @@ func TestFiltersOverlap(t *testing.T) {
 	b.wantIDs(uuidrep.PythonLegacy, nil)
 }
 
-// Documents that match no filter are told of whenever the plan is made, applied and proven.
-func TestFilterLeavesOut(t *testing.T) {
-	b := newBatches(t, 40, uuidrep.PythonLegacy, uuidrep.JavaLegacy, uuidrep.CSharpLegacy)
-	b.divide([]string{`{"batch": 0}`, `{"batch": 1}`}, "convert from pythonLegacy", "convert from javaLegacy")
-	for _, line := range []string{"plan", "apply", "apply --write", "verify"} {
-		b.run(failure.ExitOK, line).says(t, "c: 40 documents match no filter of the plan")
-	}
-}
-
 // A document leaves its filter after it was read. It is not converted, and listed with the reason.
 func TestFilterLeft(t *testing.T) {
 	b := newBatches(t, 20, uuidrep.JavaLegacy)

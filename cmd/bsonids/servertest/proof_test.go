@@ -48,20 +48,6 @@ func TestProofNamesItsBasis(t *testing.T) {
 	}
 }
 
-// A filter that matches nothing any more proves nothing, also if deleted documents are accepted.
-func TestProofOfFilterWithoutDocuments(t *testing.T) {
-	s, db := started(t)
-	coll := db.Collection("c")
-	batched(t, coll, 30, uuidrep.JavaLegacy, uuidrep.JavaLegacy)
-	file := planned(t, s)
-	filtered(t, s, file, []string{`{"batch": 0}`}, []string{""})
-	dir := filepath.Dir(file)
-	command(t, s, applying(dir)...).want(t, failure.ExitOK)
-	deleted(t, coll, bson.D{{Key: "batch", Value: 0}})
-	command(t, s, "verify", dir).want(t, failure.ExitUsage).says(t, `no document matches the filter`)
-	command(t, s, "verify", dir, "--allow-changed").want(t, failure.ExitUsage).says(t, `no document matches the filter`)
-}
-
 // What a person said to leave is no surprise, and neither are nulls, empty strings, and values of other types in a
 // field that is converted: apply and verify end with exit code 0, in place and into a copy. Text that is no UUID is of
 // another type in all fields but those of text.

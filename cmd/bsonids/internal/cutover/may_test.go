@@ -116,8 +116,13 @@ func TestMayExchange(t *testing.T) {
 		}
 		return f
 	}
-	if _, err := c.cutOver(); !isUsage(err) || !strings.Contains(err.Error(), "the server does not know the command collMod") {
-		t.Error(err)
+	for _, c.o.Write = range []bool{false, true} {
+		if _, err := c.cutOver(); !isUsage(err) || !strings.Contains(err.Error(), "the server does not know the command collMod") {
+			t.Error(err)
+		}
+		if _, err := c.release(); !isUsage(err) {
+			t.Error(err)
+		}
 	}
 }
 

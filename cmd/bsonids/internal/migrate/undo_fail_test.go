@@ -22,6 +22,7 @@ import (
 // If undo logs are missing, cut off or damaged, all are named, and nothing is written. A flag restores the rest, and leaves the
 // files as they are: they may have old values.
 func TestUndoWithoutLogs(t *testing.T) {
+	t.Parallel()
 	for what, spoil := range map[string]func(path string, b []byte) error{
 		"removed":  func(path string, _ []byte) error { return os.Remove(path) },
 		"cut off":  func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-1], 0o600) },
@@ -243,6 +244,7 @@ func TestUndoFails(t *testing.T) {
 // Whichever command the server refuses, the undo fails and is not complete, and the same command restores the rest. That the server
 // does not say what it is, or what the user may do, changes nothing.
 func TestUndoAnyCommandFails(t *testing.T) {
+	t.Parallel()
 	refused := 0
 	for at := 1; ; at++ {
 		m := applied(t, 6)
