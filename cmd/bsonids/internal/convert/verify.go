@@ -227,7 +227,6 @@ type counter struct {
 	ruling     rule.Ruling
 	to         *Verified
 	id         bson.RawValue
-	old        string // the path of the last old value
 }
 
 func newCounter(c rule.Conversion, l *logged) *counter {
@@ -238,12 +237,8 @@ func newCounter(c rule.Conversion, l *logged) *counter {
 
 // count adds the old and the new values in doc to v.
 func (n *counter) count(v *Verified, doc bson.Raw) error {
-	n.to, n.id, n.old = v, doc.Lookup("_id"), ""
-	err := n.conversion.Walk(doc, n.visit)
-	if err == nil && n.old != "" {
-		v.find(n.id, "not converted: %s", n.old)
-	}
-	return err
+	n.to, n.id = v, doc.Lookup("_id")
+	return n.conversion.Walk(doc, n.visit)
 }
 
 func (n *counter) value(path *walk.Path, leaf walk.Leaf) error {
@@ -265,7 +260,7 @@ func (n *counter) value(path *walk.Path, leaf walk.Leaf) error {
 		if path.Top() == "_id" {
 			v.InID++
 		}
-		n.old = path.Dotted()
+		n.to.find(n.id, "%s: %s", path.Dotted(), notConverted)
 	}
 	return nil
 }
