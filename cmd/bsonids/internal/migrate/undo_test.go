@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,18 +28,18 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )
 
-// messages keeps the warnings, and counts what the progress shows.
+// messages keeps the warnings.
 type messages struct {
-	warnings    []string
-	read, ended int
+	mu       sync.Mutex
+	warnings []string
 }
 
 func (m *messages) Warn(format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
-func (m *messages) Progress(int64, string, string) terminal.Progress { return m }
-func (m *messages) Add(n int)                                        { m.read += n }
-func (m *messages) Done()                                            { m.ended++ }
+func (m *messages) Progress(int64, string, string) terminal.Progress { return terminal.NoProgress{} }
 func (m *messages) About(string)                                     {}
 func (m *messages) Child(string) session.Messages                    { return m }
 
