@@ -188,7 +188,9 @@ func (h *history) undoing(dir string) []string {
 // apply applies a plan. If it has found nothing that is left, then nothing is; if it has left values, they are listed.
 func (h *history) apply(dir string) {
 	decided, ok := h.decisions(dir)
-	switch r := h.run(h.applying(dir)...); {
+	r := h.run(h.applying(dir)...)
+	h.Settle() // nothing that was sent before may come after it
+	switch {
 	case r.Killed:
 	case !ok && r.Code != failure.ExitUsage:
 		h.fail("exit code %d with a plan that cannot be read", r.Code)
@@ -207,6 +209,7 @@ func (h *history) undo(dir string) {
 	there, lost, before := h.logged(dir), h.lost(dir), h.all()
 	migration, line := h.migration(dir), h.undoing(dir)
 	r := h.run(line...)
+	h.Settle() // nothing that was sent before may come after it
 	if without := line[len(line)-1] == "--without-record"; len(lost) > 0 && !without {
 		if r.Code == failure.ExitOK || r.Code == failure.ExitIncomplete {
 			h.fail("undo ends with the exit code %d without %v", r.Code, lost)
