@@ -71,6 +71,9 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 	}) && len(broken) == 0 {
 		return nil, failure.Usagef("%s: nothing was converted by the plan, as the record and the directory tell", state.Dir())
 	}
+	if err := recorded.exchangedOf(state); err != nil {
+		return nil, err
+	}
 	if olds, err = recorded.unreleased(s, o, state, olds); err != nil {
 		return nil, err
 	}
@@ -137,6 +140,19 @@ func forget(ctx context.Context, s *session.Session, state *plan.State, recorded
 		}
 		if err := leave(ctx, s, state.Plan.Database, t, name, record.Undone{Complete: true}); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// exchangedOf returns a usage error if the plan does not have a conversion any more whose copy a cutover exchanges or has exchanged. Which
+// collections are put back, or stay converted, with that copy would not be known.
+func (r *Recorded) exchangedOf(state *plan.State) error {
+	for _, t := range r.Converted(state.Plan.Migration) {
+		name := state.Plan.Conversion(t)
+		if _, c := r.Exchange(name); c != nil && !slices.Contains(state.Conversions(), name) {
+			return failure.Usagef("%q: the plan does not convert it into %s any more, and a cutover of %s is in the state %q; nothing is changed: put the entry back as it was",
+				t.Collection, t.Into, strings.Join(c.Names(), ", "), c.State)
 		}
 	}
 	return nil
