@@ -72,6 +72,11 @@ func TestApplyBesideCutover(t *testing.T) {
 		const released = "shop.orders was released at 2026-07-01 12:00:00 UTC: its copy orders_new is in its place, and the conversion is done"
 		if !others {
 			both(failure.ExitUsage, released)
+			p, err := plan.ReadFile(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			command(t, "plan", dir, "--give-up", p.Migration, "--write", "--uri", s.URI).want(t, failure.ExitOK, "can be given up: it was undone, released")
 			continue
 		}
 		both(failure.ExitOK, released)

@@ -43,17 +43,18 @@ func GiveUp(ctx context.Context, s *session.Session, database, dir, migration st
 		}
 	}
 	for name, t := range tasks {
-		if _, c := recorded.Exchange(name); c != nil && c.Open() {
+		switch _, c := recorded.Exchange(name); {
+		case c == nil:
+		case c.Open():
 			return false, failure.Usagef("a cutover of %s is in the state %q: finish it or roll it back with bsonids cutover --db %s %s first", t.Collection, c.State, database, c.Conversion())
+		default: // it was released
+			delete(tasks, name)
 		}
 	}
 	of := *s
 	of.Migration, of.Directory, of.Lock = migration, last.Directory, ""
 	for _, name := range slices.Sorted(maps.Keys(tasks)) {
 		t := tasks[name]
-		if _, c := recorded.Exchange(name); c != nil { // it was released
-			continue
-		}
 		what := "the undo logs of the migration " + migration + " in " + last.Directory + " are lost: the values of " + database + "." + t.Collection + " that were converted " + kinds.Describe(t.Pairs) + " stay converted, and there is no way back for them"
 		if t.Into != "" {
 			what = "the copy " + database + "." + t.Into + " of " + t.Collection + " stays until you drop it"
@@ -72,7 +73,7 @@ func GiveUp(ctx context.Context, s *session.Session, database, dir, migration st
 		s.Warn("given up: %s", what)
 	}
 	if len(tasks) == 0 {
-		s.Warn("nothing of the migration %s is converted: it was undone, or given up before", migration)
+		s.Warn("nothing of the migration %s can be given up: it was undone, released, or given up before", migration)
 	}
 	return given, nil
 }
