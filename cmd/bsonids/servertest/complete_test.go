@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
-
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/integration/embedded"
 )
 

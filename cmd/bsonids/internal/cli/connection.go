@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
-
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"golang.org/x/term"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/files"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/patience"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 )
 

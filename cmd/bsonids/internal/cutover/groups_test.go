@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
-
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 )
 
 // A cutover that has not ended is rolled back with all its collections. One that was rolled back

@@ -3,11 +3,10 @@ package migrate
 import (
 	"context"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/privilege"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 )
 
 // Lacks warns of what the user lacks for the verbs with which a plan is carried out.

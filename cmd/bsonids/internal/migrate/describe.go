@@ -1,13 +1,12 @@
 package migrate
 
 import (
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/convert"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/kinds"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
 )
 
 // Described is a task in a database, and what it says.

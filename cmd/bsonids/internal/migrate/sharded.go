@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
-
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 )
 
 // Unsharded returns what is wrong with the new collection of an entry that has one, or "": the collection is sharded, and

@@ -4,11 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
-
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/failure"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 )
 

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
-
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -24,6 +22,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/rule"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server/memory"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/terminal"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/undolog"
 )

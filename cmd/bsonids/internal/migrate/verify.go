@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
-
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/plan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/record"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/server"
+	"github.com/bsonids/bsonids/cmd/bsonids/internal/session"
 )
 
 // Proof is what bsonids verify found.

@@ -11,10 +11,9 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/bsonids/bsonids/uuidrep"
-
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/survey"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // planFor returns the plan for a collection with the documents.

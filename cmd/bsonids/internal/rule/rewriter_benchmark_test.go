@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bsonids/bsonids/uuidrep"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/scan"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // BenchmarkRewriter converts documents of 14 values, four of them UUIDs, whose fields are decided by

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bsonids/bsonids/cmd/bsonids/internal/decide"
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 var now = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 func TestFieldIs(t *testing.T) {

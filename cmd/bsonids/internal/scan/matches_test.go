@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // The order of values without version bits is found from the same ids in a field of another

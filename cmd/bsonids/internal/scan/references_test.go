@@ -6,9 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bsonids/bsonids/uuidrep"
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bsonids/bsonids/uuidrep"
 )
 
 // gather adds n documents with a value to a collection.
