@@ -154,6 +154,13 @@ func (o *switchVerb) run(ctx context.Context) (err error) {
 	}
 	groups := o.groups
 	if o.state != nil && verb == cutover.Forward {
+		recorded, err := migrate.ReadRecord(ctx, s, o.work.Database)
+		if err == nil {
+			err = recorded.HasCopies(o.state, false)
+		}
+		if err != nil {
+			return o.explainSwitch(err)
+		}
 		for _, name := range o.state.Plan.Accepted() {
 			o.Warn("%s is left out, which the plan accepts: put its copy in its place yourself", name)
 		}

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -111,5 +113,40 @@ func TestApplyBesideCutover(t *testing.T) {
 				t.Errorf("%v was changed", doc)
 			}
 		}
+	}
+}
+
+// A cutover exchanges collections that refer to each other together. If the plan does not have one of them any more whose copy was
+// made, nor the reference, none is exchanged.
+func TestCutoverOfEdited(t *testing.T) {
+	s := memory.Start(t)
+	s.FerretDB = "v1.24.0"
+	db := s.Client.Database("shop")
+	for _, name := range []string{"orders", "rest"} {
+		s.Put(db.Collection(name), undetermined(t, 4)...)
+	}
+	dir := trusting(t, s, func(p *plan.Plan) {
+		for i := range p.Collections {
+			csharp(&p.Collections[i])
+			p.Collections[i].Into = p.Collections[i].Name + "_new"
+		}
+	})
+	command(t, "apply", dir, "--write", "--uri", s.URI).want(t, failure.ExitOK)
+	s.FerretDB = ""
+	state, err := plan.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.Plan.Collections = slices.DeleteFunc(state.Plan.Collections, func(c plan.Collection) bool { return c.Name == "rest" })
+	state.Plan.References = nil
+	if err := errors.Join(state.WritePlan(state.Plan), state.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]string{nil, {"--write"}} {
+		command(t, append([]string{"cutover", dir, "--uri", s.URI}, more...)...).want(t, failure.ExitUsage, `"rest": the plan does not convert it into rest_new any more`)
+	}
+	cutovers, err := record.Cutovers(t.Context(), db)
+	if err != nil || len(cutovers) > 0 {
+		t.Errorf("%v, %v", cutovers, err)
 	}
 }

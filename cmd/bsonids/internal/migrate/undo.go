@@ -70,7 +70,7 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 	}) && len(broken) == 0 {
 		return nil, failure.Usagef("%s: nothing was converted by the plan, as the record and the directory tell", state.Dir())
 	}
-	if err := recorded.exchangedOf(state); err != nil {
+	if err := recorded.HasCopies(state, true); err != nil {
 		return nil, err
 	}
 	if olds, err = recorded.unreleased(s, o, state, olds); err != nil {
@@ -144,15 +144,21 @@ func forget(ctx context.Context, s *session.Session, state *plan.State, recorded
 	return nil
 }
 
-// exchangedOf returns a usage error if the plan does not have a conversion any more whose copy a cutover exchanges or has exchanged. Which
-// collections are put back, or stay converted, with that copy would not be known.
-func (r *Recorded) exchangedOf(state *plan.State) error {
+// HasCopies returns a usage error if the plan does not have a conversion any more that has made a copy: one that a cutover
+// exchanges or has exchanged, or none has, as exchanged says. Which collections are exchanged, put back, or stay converted together with
+// that copy would not be known.
+func (r *Recorded) HasCopies(state *plan.State, exchanged bool) error {
 	for _, t := range r.Converted(state.Plan.Migration) {
 		name := state.Plan.Conversion(t)
-		if _, c := r.Exchange(name); c != nil && !slices.Contains(state.Conversions(), name) {
-			return failure.Usagef("%q: the plan does not convert it into %s any more, and a cutover of %s is in the state %q; nothing is changed: put the entry back as it was",
-				t.Collection, t.Into, strings.Join(c.Names(), ", "), c.State)
+		_, c := r.Exchange(name)
+		if t.Into == "" || (c != nil) != exchanged || slices.Contains(state.Conversions(), name) {
+			continue
 		}
+		is := "its copy is made"
+		if exchanged {
+			is = fmt.Sprintf("a cutover of %s is in the state %q", strings.Join(c.Names(), ", "), c.State)
+		}
+		return failure.Usagef("%q: the plan does not convert it into %s any more, and %s; nothing is changed: put the entry back as it was", t.Collection, t.Into, is)
 	}
 	return nil
 }
