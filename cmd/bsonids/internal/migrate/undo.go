@@ -79,6 +79,14 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 	if err := whole(s, o, olds, broken); err != nil {
 		return nil, err
 	}
+	others := Recorded{Cutovers: slices.DeleteFunc(slices.Clone(recorded.Cutovers), func(c *record.Cutover) bool {
+		return slices.ContainsFunc(c.Collections, func(x record.Exchange) bool { return slices.Contains(state.Conversions(), x.Maker) })
+	})}
+	for _, old := range olds { // the cutovers of the plan are undone
+		if err := others.notFenced(state.Plan.Database, old.Task); err != nil {
+			return nil, err
+		}
+	}
 	if err := putBack(); err != nil {
 		return nil, err
 	}
@@ -86,11 +94,6 @@ func Undo(ctx context.Context, s *session.Session, o UndoOptions, state *plan.St
 		begin(s, state)
 		if recorded, err = ReadRecord(ctx, s, state.Plan.Database); err != nil { // cutovers may have been undone
 			return nil, err
-		}
-		for _, old := range olds {
-			if err := recorded.notFenced(state.Plan.Database, old.Task); err != nil {
-				return nil, err
-			}
 		}
 	}
 	var failed error // of the first collection that is not there any more

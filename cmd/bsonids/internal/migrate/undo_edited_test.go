@@ -44,3 +44,19 @@ func TestUndoOfEdited(t *testing.T) {
 	}
 	m.same(m.before)
 }
+
+// A cutover of another migration has fenced a collection that is to be restored. Nothing is undone, dry or not, and no collection is
+// put back.
+func TestUndoOfFenced(t *testing.T) {
+	m := applied(t, 6)
+	m.putBack = func() error { t.Error("collections are put back"); return nil }
+	m.insert(record.Cutover{Saved: record.Saved{ID: "y/cutover", Kind: "cutover", State: record.Switched},
+		Collections: []record.Exchange{{Name: "b", New: "b_new", Kept: "b_kept", Maker: "other/b"}}})
+	for _, write := range []bool{false, true} {
+		m.o.Write = write
+		if _, err := m.undo(); !isUsage(err) || !strings.Contains(err.Error(), "d.b is fenced by a cutover of b") {
+			t.Errorf("write %v: %v", write, err)
+		}
+	}
+	m.same(m.after)
+}
