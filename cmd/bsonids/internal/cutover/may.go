@@ -112,7 +112,7 @@ func missingIndexes(ctx context.Context, old, fresh *mongo.Collection) ([]string
 		return nil, err
 	}
 	same := func(a, b bson.Raw) bool {
-		return !slices.ContainsFunc([]string{"name", "key", "unique", "sparse", "partialFilterExpression", "expireAfterSeconds"}, func(key string) bool {
+		return !slices.ContainsFunc([]string{"name", "key", "unique", "sparse", "partialFilterExpression", "expireAfterSeconds", "collation"}, func(key string) bool {
 			v, w := constants.Without(a.Lookup(key)), constants.Without(b.Lookup(key))
 			return v.Type != w.Type || !bytes.Equal(v.Value, w.Value)
 		})

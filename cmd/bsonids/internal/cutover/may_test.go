@@ -66,6 +66,10 @@ func TestMayExchange(t *testing.T) {
 		"at constraint":     {func(c *copied) { c.describe("a_new", bson.D{{Key: "validationLevel", Value: "constraint"}}) }, "cannot exchange d.a_new: "},
 		"fenced by another": {func(c *copied) { c.describe("a", bson.D{{Key: "validator", Value: bson.Raw(Fence().Validator)}}) }, "it has the validator of a cutover that the record does not have"},
 		"an index":          {func(c *copied) { c.describe("a", nil, index("x"), index("y")); c.describe("a_new", nil, index("y")) }, "d.a has indexes that a_new does not have: x_1"},
+		"a collated index": {func(c *copied) {
+			c.describe("a", nil, index("x", bson.E{Key: "collation", Value: bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: int32(2)}}}))
+			c.describe("a_new", nil, index("x"))
+		}, "d.a has indexes that a_new does not have: x_1"},
 		"a unique index": {func(c *copied) {
 			c.describe("a", nil, index("x", bson.E{Key: "unique", Value: true}))
 			c.describe("a_new", nil, index("x"))
