@@ -30,8 +30,8 @@ type Mirror struct {
 	Aside func(doc bson.Raw) error
 	Write bool // if false, differences are only found
 	Batch int  // documents that are read and written at a time
-	// Busy is set if other programs write to the collections. The documents of both are read then: that
-	// the other one has as many proves nothing.
+	// Busy is set if other programs write to the collections, and [Mirror.Some] is called with what changes. The documents of both
+	// are read then: that the other one has as many proves nothing.
 	Busy bool
 	// Bypass is set if the validator does not apply to what is written. Not every user may bypass it.
 	Bypass bool
@@ -209,9 +209,12 @@ func (m *Mirror) All(ctx context.Context) (Result, error) {
 	}
 	pages = &documents.Pages{Collection: m.New, Size: int64(m.Batch), Projection: onlyID}
 	err = pages.Each(ctx, m.Patience, func(docs []bson.Raw) error {
-		strange, err := m.strange(docs)
+		var err error
+		if m.Busy { // what was deleted since the index was made is told to [Mirror.Some]
+			docs, err = m.strange(docs)
+		}
 		if err == nil {
-			err = m.again(ctx, &r, func(page *Result) error { return m.extras(ctx, strange, page) })
+			err = m.again(ctx, &r, func(page *Result) error { return m.extras(ctx, docs, page) })
 		}
 		if err == nil && m.Busy {
 			m.Progress(len(docs))

@@ -81,6 +81,37 @@ func TestAllOfMixedIDs(t *testing.T) {
 	}
 }
 
+// A document is deleted after its _id was read for the index, and before it is compared. Its copy is deleted, too, although no
+// change stream tells of the deletion.
+func TestAllWithDeletion(t *testing.T) {
+	s := memory.Start(t)
+	m := newMirror(t, s.Client.Database("d"), "javaLegacy")
+	var docs, copies []bson.Raw
+	for i := range byte(3) {
+		doc := marshal(t, bson.D{{Key: "_id", Value: bson.Binary{Subtype: 3, Data: bytes.Repeat([]byte{i}, 16)}}})
+		fresh, _, _, err := m.Conversion.Rewrite(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs, copies = append(docs, doc), append(copies, fresh)
+	}
+	s.Put(m.Old, docs...)
+	s.Put(m.New, copies...)
+	deleted := false
+	s.Before = func(name string, command bson.Raw) memory.Fault {
+		_, err := command.LookupErr("projection")
+		if of, _ := command.Lookup("find").StringValueOK(); of == m.Old.Name() && err != nil && !deleted {
+			deleted = true
+			s.Put(m.Old, docs[1:]...)
+		}
+		return memory.Fault{}
+	}
+	r, err := m.All(t.Context())
+	if got := s.Documents(m.New); err != nil || r.Deleted != 1 || !deleted || !slices.EqualFunc(got, copies[1:], func(a, b bson.Raw) bool { return bytes.Equal(a, b) }) {
+		t.Errorf("%+v, %v, %v", r, got, err)
+	}
+}
+
 // newMirror returns a mirror of two empty collections.
 func newMirror(t *testing.T, db *mongo.Database, from string) *Mirror {
 	t.Helper()

