@@ -13,6 +13,7 @@
 package cutover
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -233,7 +234,8 @@ func (c *Cutover) asked() bool {
 // lift goes back to the state before the fence: an earlier run has set it and was stopped. This one must read all _ids before
 // it can compare what changed since, and services write meanwhile. The position of the stream stays.
 func (c *Cutover) lift(ctx context.Context) error {
-	if _, err := c.inPlace(ctx, origin); err != nil {
+	all, err := c.inPlace(ctx, origin)
+	if err != nil {
 		return err
 	}
 	if !c.Untouched() {
@@ -245,6 +247,9 @@ func (c *Cutover) lift(ctx context.Context) error {
 			name string
 			had  server.Settings
 		}{{x.Name, x.OldHad}, {x.New, x.NewHad}} {
+			if now := all[of.name].Settings; !bytes.Equal(now.Validator, Fence().Validator) {
+				continue // it was stopped before this one, and somebody may have changed the settings
+			}
 			if _, err := c.restore(ctx, of.name, of.had); err != nil {
 				return err
 			}

@@ -255,6 +255,39 @@ func TestIndexedBeforeFence(t *testing.T) {
 	}
 }
 
+// A process is killed before it has set the fence, and a person then removes the validator of a collection: a run that goes on does
+// not bring it back.
+func TestRemovedBeforeFence(t *testing.T) {
+	w := newWorld(t, false, true, "a")
+	if state, err, _ := w.run(w.names, false); err != nil || state != record.Switched {
+		t.Fatal(state, err)
+	}
+	met := 0
+	for at := range w.calls {
+		w := newWorld(t, false, true, "a")
+		w.die = at
+		_, _, dead := w.run(w.names, false)
+		c := w.colls["a"]
+		if !dead || w.saved == nil || c == nil || c.settings.Equal(Fence()) || w.colls["a new"] == nil {
+			continue
+		}
+		met++
+		none := server.Settings{Level: "strict", Action: "error"}
+		c.settings = none
+		w.calls, w.die = 0, 0
+		if state, err, _ := w.run(w.names, false); err != nil || state != record.Switched {
+			t.Fatal(at, state, err)
+		}
+		var saved record.Cutover
+		if err := bson.Unmarshal(w.saved, &saved); err != nil || !saved.Collections[0].OldHad.Equal(none) {
+			t.Errorf("killed at %d: %+v, %v", at, saved.Collections[0].OldHad, err)
+		}
+	}
+	if met == 0 {
+		t.Error("no kill was before the fence")
+	}
+}
+
 // If the second of three collections cannot be renamed away, or in, all are rolled back, also if the
 // process is killed at any command.
 func TestFails(t *testing.T) {
