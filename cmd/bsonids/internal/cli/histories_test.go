@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -29,6 +30,19 @@ var (
 type inMemory struct {
 	testing.TB
 	*memory.Server
+	before *atomic.Pointer[func() memory.Fault] // called before each command; nil if no process is killed
+}
+
+// startedInMemory starts such a server.
+func startedInMemory(t testing.TB) inMemory {
+	s := inMemory{t, memory.Start(t), new(atomic.Pointer[func() memory.Fault])}
+	s.Before = func(string, bson.Raw) (f memory.Fault) {
+		if before := s.before.Load(); before != nil {
+			f = (*before)()
+		}
+		return f
+	}
+	return s
 }
 
 func (s inMemory) run(r *rand.Rand, kill bool, lines ...[]string) []histories.Result {
@@ -36,7 +50,7 @@ func (s inMemory) run(r *rand.Rand, kill bool, lines ...[]string) []histories.Re
 	at, n, lost, killed := 1+r.IntN([]int{10, 40, 120}[r.IntN(3)]), 0, r.IntN(2) == 0, false
 	held := make(map[string][]byte)
 	if kill {
-		s.Before = func(name string, _ bson.Raw) (f memory.Fault) {
+		before := func() (f memory.Fault) {
 			mu.Lock()
 			defer mu.Unlock()
 			if n++; n == at {
@@ -53,6 +67,7 @@ func (s inMemory) run(r *rand.Rand, kill bool, lines ...[]string) []histories.Re
 			}
 			return f
 		}
+		s.before.Store(&before)
 	}
 	all := make([]histories.Result, len(lines))
 	var running sync.WaitGroup
@@ -64,7 +79,9 @@ func (s inMemory) run(r *rand.Rand, kill bool, lines ...[]string) []histories.Re
 		})
 	}
 	running.Wait()
-	s.Before = nil
+	s.before.Store(nil)
+	mu.Lock() // a command of a killed process may still be on its way to the server
+	defer mu.Unlock()
 	if killed {
 		for i := range all {
 			all[i].Killed = true
@@ -111,7 +128,7 @@ func TestHistories(t *testing.T) {
 	for i := range uint64(n) {
 		t.Run(fmt.Sprint(*historyOf+i), func(t *testing.T) {
 			t.Parallel()
-			s := inMemory{t, memory.Start(t)}
+			s := startedInMemory(t)
 			s.FerretDB = "v1.24.0" // which is not asked whether it enforces limits
 			histories.Live(t, histories.Server{DB: s.Client.Database("shop"), Run: s.run, Settle: func() {}}, *historyOf+i, 20)
 		})
