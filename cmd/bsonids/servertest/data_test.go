@@ -261,21 +261,4 @@ func uuidOf(v bson.RawValue) (uuid.UUID, error) {
 	return uuidrep.AsWithRepresentation[uuid.UUID](bson.Binary{Subtype: subtype, Data: data}, uuidrep.JavaLegacy)
 }
 
-// findInt32 looks for a number with the key at any depth.
-func findInt32(v bson.RawValue, key string) (int32, bool) {
-	elements, err := bson.Raw(v.Value).Elements()
-	if err != nil || v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
-		return 0, false
-	}
-	for _, e := range elements {
-		if n, ok := e.Value().Int32OK(); ok && e.Key() == key {
-			return n, true
-		}
-		if n, ok := findInt32(e.Value(), key); ok {
-			return n, true
-		}
-	}
-	return 0, false
-}
-
 var marshal = kindstest.Marshal
