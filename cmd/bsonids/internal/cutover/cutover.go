@@ -239,7 +239,8 @@ func (c *Cutover) lift(ctx context.Context) error {
 		return err
 	}
 	if !c.Untouched() {
-		c.Notice(fmt.Sprintf("an earlier run was stopped behind the fence of %s: services can write again until what has changed since is compared", strings.Join(c.Names(), ", ")))
+		c.Notice(fmt.Sprintf("an earlier run was stopped behind the fence of %s, which was set at %s UTC: services can write again until what has changed since is compared",
+			strings.Join(c.Names(), ", "), c.FencedAt.UTC().Format(time.DateTime)))
 	}
 	for i := range c.Collections {
 		x := &c.Collections[i]
@@ -255,7 +256,13 @@ func (c *Cutover) lift(ctx context.Context) error {
 			}
 		}
 	}
-	return c.to(ctx, record.Comparing)
+	was := c.FencedAt
+	c.FencedAt = nil // nothing is fenced
+	err = c.to(ctx, record.Comparing)
+	if err != nil {
+		c.FencedAt = was
+	}
+	return err
 }
 
 // clock sets t to the time of the server.

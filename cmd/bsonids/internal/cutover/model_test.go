@@ -288,6 +288,45 @@ func TestRemovedBeforeFence(t *testing.T) {
 	}
 }
 
+// A process is killed behind the fence, and the next one when it has lifted it. If a collection is then dropped, the cutover is
+// rolled back, as before the fence, and a validator that a person has removed meanwhile stays away.
+func TestDroppedAfterLift(t *testing.T) {
+	saved := func(w *world) (c record.Cutover) {
+		if err := bson.Unmarshal(w.saved, &c); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	met := 0
+	for at := range 100 {
+		w := newWorld(t, false, true, "a")
+		w.die = at
+		if _, _, dead := w.run(w.names, false); !dead || w.saved == nil || saved(w).State != record.Fencing || saved(w).FencedAt == nil {
+			continue
+		}
+		for w.die = 1; saved(w).State == record.Fencing; w.die++ {
+			w.calls = 0
+			if _, _, dead := w.run(w.names, false); !dead {
+				t.Fatal(at, "it was not killed")
+			}
+		}
+		if saved(w).State != record.Comparing {
+			t.Fatal(at, saved(w).State)
+		}
+		met++
+		none := server.Settings{Level: "strict", Action: "error"}
+		w.colls["a"].settings = none
+		delete(w.colls, "a new")
+		w.calls, w.die = 0, 0
+		if state, err, _ := w.run(w.names, false); err == nil || state != record.RolledBack || !w.colls["a"].settings.Equal(none) {
+			t.Error(at, state, err, w.colls["a"].settings)
+		}
+	}
+	if met == 0 {
+		t.Error("no process was killed behind the fence")
+	}
+}
+
 // If the second of three collections cannot be renamed away, or in, all are rolled back, also if the
 // process is killed at any command.
 func TestFails(t *testing.T) {

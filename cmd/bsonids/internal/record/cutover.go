@@ -46,7 +46,7 @@ type Cutover struct {
 	// is nil behind the fence, everything is compared there, and Untracked is why.
 	Stream    *Position `bson:"stream,omitempty"`
 	Untracked string    `bson:"untracked,omitempty"`
-	// FencedAt is the time before the fence was set last, InPlaceAt that when all new collections were in
+	// FencedAt is the time before the fence was set, nil if it was lifted again, InPlaceAt that when all new collections were in
 	// place, and FreedAt that when the server accepted writes again.
 	FencedAt  *time.Time `bson:"fencedAt,omitempty"`
 	InPlaceAt *time.Time `bson:"inPlaceAt,omitempty"`
@@ -150,7 +150,7 @@ func (c *Cutover) Conflicts() (n int64) {
 	return n
 }
 
-// Untouched reports whether no fence was set: the collections have their names and settings.
+// Untouched reports whether no fence is set: the collections have their names and settings.
 func (c *Cutover) Untouched() bool { return c.FencedAt == nil }
 
 // Names returns the names of the old collections.
@@ -163,9 +163,9 @@ func (c *Cutover) Names() []string {
 }
 
 // Refused returns for how long the server refused writes until the new collections were in place, and
-// in total until now if it still does. Both are zero if nothing is fenced, and nothing was, or not since it was lifted.
+// in total until now if it still does. Both are zero if nothing was fenced, or not since the fence was lifted.
 func (c *Cutover) Refused(now time.Time) (untilInPlace, total time.Duration) {
-	if c.FencedAt == nil || c.State == Comparing {
+	if c.FencedAt == nil {
 		return 0, 0
 	}
 	if c.InPlaceAt != nil {
