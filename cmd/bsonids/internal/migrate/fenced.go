@@ -16,7 +16,7 @@ func (r *Recorded) notFenced(database string, t kinds.Task) error {
 	switch {
 	case c == nil:
 		return nil
-	case c.Untouched():
+	case c.State == record.Comparing:
 		return failure.Usagef("%s.%s is compared by a cutover of %s; finish it with bsonids cutover, or give it up with bsonids cutover --roll-back", database, t.Collection, strings.Join(c.Names(), ", "))
 	}
 	return failure.Usagef("%s.%s is fenced by a cutover of %s, in the state %q; finish it with bsonids cutover and bsonids release first",
