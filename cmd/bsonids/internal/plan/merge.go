@@ -120,7 +120,9 @@ func (m *merger) collection(c, now *Collection) *Collection {
 		m.note("%s: the collection is new", now.Entry())
 		now.Into = ""
 		for i := range now.Fields {
-			m.undecided(&now.Fields[i])
+			if !now.kept { // the old collection of a cutover stays as it is
+				m.undecided(&now.Fields[i])
+			}
 		}
 		return now
 	case c.Into != "" && m.all(*c) && (now == nil || c.UUID == "" || another): // a cutover may have exchanged it

@@ -115,6 +115,32 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// The old collection of a cutover, which has its name since the plan was made, comes in as left, so that the plan can be applied.
+func TestUpdateKept(t *testing.T) {
+	p := planOf(t, shop)
+	is, _, notes, err := update(p.Text(), func() *Plan {
+		fresh := planOf(t, shop)
+		old := Collection{Name: "orders_before_cutover", UUID: "09", kept: true, Fields: slices.Clone(fresh.Collections[fresh.find(Entry{"orders", ""})].Fields)}
+		for i := range old.Fields {
+			old.Fields[i].Decision = Leave
+		}
+		fresh.Collections = append(fresh.Collections, old)
+		return fresh
+	}, nil, nil, nil)
+	if err != nil || len(notes) != 1 {
+		t.Fatal(notes, err)
+	}
+	i := is.find(Entry{"orders_before_cutover", ""})
+	if i < 0 {
+		t.Fatal(is.Collections)
+	}
+	for _, f := range is.Collections[i].Fields {
+		if f.Decision != Leave {
+			t.Errorf("%s: %s", f, f.Decision)
+		}
+	}
+}
+
 // Every line of before is there after an update, in the same order, but those that must change. Lists get elements also
 // if they are empty or not there. A plan in another layout is either changed as it must be, or not at all.
 func TestUpdateLayout(t *testing.T) {

@@ -94,7 +94,7 @@ func (u Undone) Text(w io.Writer) {
 		findings(w, s.Task, s.Result.Skips)
 	}
 	if foreign > 0 {
-		fmt.Fprintf(w, "\n%d values of the new representation are not in the undo log: other programs or other runs wrote them, and undo leaves them.\n", foreign)
+		fmt.Fprintf(w, "\n%d values of the new representation are in none of the undo logs: other programs or other runs wrote them, or a log that is lost had them. undo leaves them.\n", foreign)
 	}
 	if left > 0 && u.Written && !accepted {
 		fmt.Fprintln(w, "\nTo accept the values that are not restored, and to end the undo, give --allow-changed.")

@@ -1,4 +1,5 @@
-// Package server connects to a deployment and describes its errors in one sentence.
+// Package server connects to a deployment, and tells what it can do, how its collections are sharded, and which validators
+// they have.
 package server
 
 import (
