@@ -266,9 +266,17 @@ func (l *Lock) showLife(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_ = l.Beat(ctx) // the next write detects an error
+			_ = l.sign(ctx) // the next write detects an error
 		}
 	}
+}
+
+// sign writes the progress of the run at once. It waits for the answer when ctx ends, too: what ends the run is then not on its
+// way to the server beside it.
+func (l *Lock) sign(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease)
+	defer cancel()
+	return l.Beat(ctx)
 }
 
 // End records that every write of the run has been answered, except those that were sent before the time

@@ -137,6 +137,24 @@ func TestLateIntent(t *testing.T) {
 	}
 }
 
+// A run that ends waits for the answer to a sign of life.
+func TestSignAnswered(t *testing.T) {
+	l, s, _ := started(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Before = func(name string, _ bson.Raw) memory.Fault {
+		if name == "update" {
+			cancel()
+		}
+		return memory.Fault{}
+	}
+	if err := l.sign(ctx); err != nil || ctx.Err() == nil {
+		t.Error(err, ctx.Err())
+	}
+	if err := l.End(nil, time.Time{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A run that was taken over sends no batch on account of a new intent, and none of an old one after a while.
 func TestTakenOverBetween(t *testing.T) {
 	l, _, db := started(t)
